@@ -1,0 +1,162 @@
+"""What a node knew: rule-neutral facts, the same whatever its policy or its mistake.
+
+A node writes one fact a line into ``evidence/<node>.jsonl``. It never says which rule it keeps or
+breaks; it says what it read, what it believed and what it did, and the oracles judge that against
+the policy that was *declared*. `Revoked` is written before its effect.
+
+Clocks. Every line carries a pair of stamps: ``own_ns`` (the node's monotonic clock) and ``wall_ns``
+(its wall clock), which the nemesis may bend, and ``true_ns`` = ``[before, after]``, two readings of
+CLOCK_MONOTONIC_RAW past any fake, taken around them. The own reading happened somewhere in that
+closed interval, so consecutive pairs map one clock onto the other.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, Final
+
+import msgspec
+
+EVIDENCE_SCHEMA: Final = 1
+
+
+class OwnClock(StrEnum):
+    """Which of its own clocks a node measured a lease on."""
+
+    MONOTONIC = "monotonic"
+    WALL = "wall"
+
+
+class Booted(msgspec.Struct, frozen=True, tag="boot", tag_field="fact"):
+    """The process started; whatever it believed before is gone."""
+
+    boot: int
+    term: int
+
+
+class Checked(msgspec.Struct, frozen=True, tag="check", tag_field="fact"):
+    """The node asked itself whether it holds a lease, and what it answered.
+
+    ``read_ns`` is the reading of ``clock`` that the answer rests on, ``until_ns`` the instant on that
+    clock at which the node believed the lease to end; None is open-ended (it compares no clock).
+    """
+
+    term: int
+    granted: bool
+    clock: OwnClock
+    read_ns: int
+    until_ns: int | None
+
+
+class ServedRead(msgspec.Struct, frozen=True, tag="serve", tag_field="fact"):
+    """A read was answered with a value."""
+
+    term: int
+    path: str
+    key: Any
+    read_index: int
+    applied_index: int
+
+
+class Refused(msgspec.Struct, frozen=True, tag="refuse", tag_field="fact"):
+    """A request was answered with an error code."""
+
+    term: int
+    code: str
+
+
+class Promised(msgspec.Struct, frozen=True, tag="promise", tag_field="fact"):
+    """The node promised ``holder`` silence until ``until_ns`` on its own monotonic clock."""
+
+    term: int
+    holder: str
+    round: int
+    until_ns: int
+
+
+class Voted(msgspec.Struct, frozen=True, tag="vote", tag_field="fact"):
+    """A vote (or a pre-vote) was answered; ``reason`` says why it was refused."""
+
+    term: int
+    candidate: str
+    pre: bool
+    granted: bool
+    reason: str | None
+
+
+class TermChanged(msgspec.Struct, frozen=True, tag="term", tag_field="fact"):
+    """The node moved to a higher term."""
+
+    term: int
+
+
+class RoleChanged(msgspec.Struct, frozen=True, tag="role", tag_field="fact"):
+    """The node became follower, candidate or leader in ``term``."""
+
+    term: int
+    role: str
+
+
+class RoundSent(msgspec.Struct, frozen=True, tag="round_sent", tag_field="fact"):
+    """A leader sent heartbeat round ``round`` to every peer."""
+
+    term: int
+    round: int
+
+
+class RoundAcked(msgspec.Struct, frozen=True, tag="round_acked", tag_field="fact"):
+    """A leader heard ``peer`` acknowledge ``round``."""
+
+    term: int
+    round: int
+    peer: str
+
+
+class Applied(msgspec.Struct, frozen=True, tag="apply", tag_field="fact"):
+    """The state machine has applied every entry up to ``index``, whose entry has ``entry_term``."""
+
+    term: int
+    index: int
+    entry_term: int
+
+
+class Revoked(msgspec.Struct, frozen=True, tag="revoke", tag_field="fact"):
+    """The node dropped its lease: step-down, clock anomaly, transfer."""
+
+    term: int
+    reason: str
+
+
+class ClockAnomaly(msgspec.Struct, frozen=True, tag="anomaly", tag_field="fact"):
+    """The node noticed a stall or a step of its own clocks, of about ``size_ns``."""
+
+    term: int
+    kind: str
+    size_ns: int
+
+
+Fact = (
+    Booted
+    | Checked
+    | ServedRead
+    | Refused
+    | Promised
+    | Voted
+    | TermChanged
+    | RoleChanged
+    | RoundSent
+    | RoundAcked
+    | Applied
+    | Revoked
+    | ClockAnomaly
+)
+
+
+class EvidenceLine(msgspec.Struct, frozen=True):
+    """A fact with its stamps: node, own and wall clock, and the true clock before and after."""
+
+    node: str
+    own_ns: int
+    wall_ns: int
+    true_ns: tuple[int, int]
+    what: Fact

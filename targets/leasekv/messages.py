@@ -1,0 +1,135 @@
+"""The wire vocabulary of leasekv: what peers say to each other, what clients ask and hear.
+
+Durations travel, instants never: a node's clock reading means nothing to another node. Heartbeats
+and appends are one message, `Append`, with a ``round`` number that its leader made: unique for
+(term, peer), echoed by the answer, so that the leader can tell *when it had sent* what was
+acknowledged.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from checker.events import ReadPath, Served
+
+
+class Op(StrEnum):
+    """What a client can ask of a key, and what a log entry can do to it."""
+
+    READ = "read"
+    WRITE = "write"
+    CAS = "cas"
+    DELETE = "delete"
+    NOOP = "noop"
+
+
+class Code(StrEnum):
+    """Why a request was not answered with a value.
+
+    Definite codes are said only before anything was appended: the operation did not happen.
+    """
+
+    NOT_LEADER = "NOT_LEADER"
+    NOT_READY = "NOT_READY"
+    LEASE_EXPIRED = "LEASE_EXPIRED"
+    NO_QUORUM = "NO_QUORUM"
+    APPLY_TIMEOUT = "APPLY_TIMEOUT"
+    OVERLOADED = "OVERLOADED"
+    MISMATCH = "MISMATCH"
+    UNCERTAIN = "UNCERTAIN"
+
+    @property
+    def definite(self) -> bool:
+        """Whether the operation certainly did not take effect."""
+        return self is not Code.UNCERTAIN
+
+
+class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One log entry: index from 1, the term it was appended in, and what it does."""
+
+    index: int
+    term: int
+    op: Op
+    key: Any = None
+    value: Any = None
+
+
+class RequestVote(msgspec.Struct, frozen=True, array_like=True, tag="V"):
+    """Ask for a vote; with ``pre`` only whether it would be given (nothing is remembered)."""
+
+    term: int
+    pre: bool
+    last_index: int
+    last_term: int
+
+
+class VoteReply(msgspec.Struct, frozen=True, array_like=True, tag="v"):
+    """Answer a vote: ``term`` is the asked term when granted, else the voter's own."""
+
+    term: int
+    pre: bool
+    granted: bool
+    reason: str | None = None
+
+
+class Append(msgspec.Struct, frozen=True, array_like=True, tag="A"):
+    """Heartbeat and log replication in one."""
+
+    term: int
+    round: int
+    prev_index: int
+    prev_term: int
+    entries: tuple[Entry, ...]
+    commit_index: int
+
+
+class AppendReply(msgspec.Struct, frozen=True, array_like=True, tag="a"):
+    """Answer an Append: up to where the logs agree, or where to look for the agreement."""
+
+    term: int
+    round: int
+    ok: bool
+    match_index: int
+    conflict_index: int = 0
+
+
+class IndexRequest(msgspec.Struct, frozen=True, array_like=True, tag="I"):
+    """A follower asks its leader for a read index; ``ticket`` is fresh for every try."""
+
+    term: int
+    ticket: int
+
+
+class IndexReply(msgspec.Struct, frozen=True, array_like=True, tag="i"):
+    """The leader's answer: an index confirmed by a quorum, or a refusal."""
+
+    term: int
+    ticket: int
+    index: int | None
+    code: Code | None = None
+
+
+PeerMessage = RequestVote | VoteReply | Append | AppendReply | IndexRequest | IndexReply
+
+
+class Request(msgspec.Struct, frozen=True, array_like=True, tag="Q"):
+    """What a client asks. ``path`` forces the way a read is served; None leaves it to the policy."""
+
+    id: int
+    op: Op
+    key: Any
+    value: Any = None
+    path: ReadPath | None = None
+
+
+class Response(msgspec.Struct, frozen=True, array_like=True, tag="R"):
+    """What a client hears: a value (``code`` None) or a code, and who may be the leader."""
+
+    id: int
+    code: Code | None = None
+    value: Any = None
+    leader: str | None = None
+    evidence: Served | None = None
