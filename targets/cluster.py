@@ -93,8 +93,11 @@ class ClockMode(StrEnum):
 
 
 class ClockBend(msgspec.Struct, frozen=True):
-    """What a node's clocks should do from now on: run at ``rate_ppm`` faster than true time
-    (negative is slower; continuous, no step) and show wall time ``wall_offset_ns`` off."""
+    """What a node's clocks should do from now on.
+
+    Run ``rate_ppm`` faster than true time (negative is slower; continuous, no step) and show wall
+    time ``wall_offset_ns`` off.
+    """
 
     rate_ppm: int = 0
     wall_offset_ns: int = 0
@@ -159,7 +162,7 @@ class Cluster(Protocol):
         """Ask the node; None if it does not answer in time (it may be paused, dead or cut)."""
 
     def state(self, node: str) -> ProcessState:
-        """What the operating system says of the node's process, read afresh."""
+        """Return what the operating system says of the node's process, read afresh."""
 
     async def pause(self, node: str) -> None:
         """SIGSTOP, verified: returns once every thread is stopped."""

@@ -27,8 +27,11 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """How a call ended. ``leader`` is a hint of the target's, ``unexpected`` an answer that no
-    target of this kind should give: the run is then a harness failure, whatever the history says."""
+    """How a call ended.
+
+    ``leader`` is a hint of the target's, ``unexpected`` an answer that no target of this kind should
+    give: the run is then a harness failure, whatever the history says.
+    """
 
     type: EventType
     value: Any = None
