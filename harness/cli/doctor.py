@@ -1,0 +1,64 @@
+"""``lantern doctor``: look at this host; say what works, and what to do about the rest."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from harness.outcome import Outcome
+from harness.report.escape import plain
+
+from . import probes
+from .probes import Finding, Standing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from .output import Output
+
+_RUNS: Final = Path("runs")
+_MARKS: Final = {Standing.OK: "ok", Standing.LIMITED: "limited", Standing.BROKEN: "BROKEN"}
+
+PROBES: Final[dict[str, Callable[[], Finding]]] = {
+    "python": probes.python,
+    "own-clock": probes.own_clock,
+    "signals": probes.signals,
+    "loopback": probes.loopback,
+    "disk": partial(probes.disk, _RUNS),
+    "cores": probes.cores,
+    "limits": probes.limits,
+    "docker-engine": probes.engine,
+}
+
+
+@click.command()
+@click.option(
+    "--on", type=click.Choice(["local"]), default="local", show_default=True, help="Where runs go."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_obj
+def doctor(output: Output, on: str, *, as_json: bool) -> Outcome:
+    """Look at this host: what works, what does not, and the remedy."""
+    findings = [probes.tried(name, probe) for name, probe in PROBES.items()]
+    broken = any(finding.standing is Standing.BROKEN for finding in findings)
+    outcome = Outcome.HARNESS_FAILURE if broken else Outcome.PASS
+    if as_json:
+        rows = [
+            {"name": f.name, "standing": f.standing.value, "reason": f.reason, "remedy": f.remedy}
+            for f in findings
+        ]
+        output.json({"outcome": outcome, "on": on, "findings": rows})
+    else:
+        output.result(_lines(findings))
+    return outcome
+
+
+def _lines(findings: list[Finding]) -> Iterator[str]:
+    name_chars = max(len(finding.name) for finding in findings) + 2
+    for finding in findings:
+        yield f"{_MARKS[finding.standing]:<9}{finding.name:<{name_chars}}{plain(finding.reason)}"
+        if finding.remedy is not None:
+            yield f"{'':<9}{'':<{name_chars}}remedy: {plain(finding.remedy)}"

@@ -1,0 +1,92 @@
+"""``lantern list``: the names that other verbs take, read from the parts that own them."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from checker.formats import FORMATS
+from checker.models import MODELS
+from harness.outcome import Outcome
+from harness.report.escape import plain
+from targets.leasekv.mistakes import MISTAKES
+from targets.leasekv.policies import POLICIES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from .output import Output
+
+Rows = list[dict[str, Any]]
+
+
+def _policies() -> Rows:
+    return [
+        {"name": policy.name, "about": policy.sentence, "claims": list(policy.claims)}
+        for policy in POLICIES.values()
+    ]
+
+
+def _mistakes() -> Rows:
+    return [
+        {
+            "name": mistake.id,
+            "about": mistake.sentence,
+            "policy": mistake.policy,
+            "rule": mistake.rule,
+            "also_off": list(mistake.also_off),
+            "nodes": mistake.nodes,
+            "needs": [need.value for need in mistake.needs],
+            "environments": [place.value for place in mistake.environments],
+        }
+        for mistake in MISTAKES.values()
+    ]
+
+
+def _models() -> Rows:
+    return [{"name": name, "about": _first_line(model)} for name, model in MODELS.items()]
+
+
+def _formats() -> Rows:
+    return [{"name": name, "about": _first_line(module)} for name, module in FORMATS.items()]
+
+
+def _first_line(thing: object) -> str:
+    return (inspect.getdoc(thing) or "").partition("\n")[0]
+
+
+TOPICS: Final[dict[str, Callable[[], Rows]]] = {
+    "policies": _policies,
+    "mistakes": _mistakes,
+    "models": _models,
+    "formats": _formats,
+}
+
+
+@click.command("list")
+@click.argument("topic", type=click.Choice(list(TOPICS)))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_obj
+def list_(output: Output, topic: str, *, as_json: bool) -> Outcome:
+    """List what there is, with what each is about."""
+    rows = TOPICS[topic]()
+    if as_json:
+        output.json({topic: rows})
+    else:
+        output.result(_lines(rows))
+    return Outcome.PASS
+
+
+def _lines(rows: Rows) -> Iterator[str]:
+    name_chars = max(len(row["name"]) for row in rows) + 2
+    for row in rows:
+        yield f"{row['name']:<{name_chars}}{plain(row['about'])}"
+        more = [f"{key} {_told(value)}" for key, value in row.items() if key not in {"name", "about"}]
+        if more:
+            yield f"{'':<{name_chars}}{'; '.join(more)}"
+
+
+def _told(value: object) -> str:
+    return ", ".join(value) or "none" if isinstance(value, list) else str(value)

@@ -1,0 +1,133 @@
+"""The guarded entry point: whatever happens in here, the exit code tells the truth.
+
+Python itself exits with 1 on an uncaught error, and 1 means *a proof exists*. So everything, failed
+imports included, runs inside `entry`, which maps each way out to a code of `harness.outcome`:
+
+* a verb returns an `Outcome`: its code;
+* click refuses the arguments: 2;
+* anything else that is raised: 6, with one sentence and the place where the traceback was saved;
+* an interruption that no verb has taken care of: 130.
+
+With ``--json`` each of these ends prints its one object as well. This module imports nothing but the
+standard library until it is inside the guard.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import tempfile
+import traceback
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# These two are needed when even `harness.outcome` cannot be imported; a test holds them to its table.
+HARNESS_FAILURE: Final = 6
+INTERRUPTED: Final = 130
+
+
+def entry() -> NoReturn:
+    """Run the command line of this process and exit."""
+    arguments = sys.argv[1:]
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:  # what the locale cannot encode is shown as its escape
+                stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        for number in (signal.SIGTERM, signal.SIGHUP):  # they mean what Ctrl-C means
+            signal.signal(number, _interrupt)
+        code = _guarded(arguments)
+    except KeyboardInterrupt:
+        code = _ended(arguments, "interrupted", "interrupted", code=INTERRUPTED)
+    except BaseException as error:  # noqa: BLE001 - a process's edge: recorded, never taken for a verdict
+        code = _ended(arguments, "harness-failure", _recorded(error), code=HARNESS_FAILURE)
+    _leave(code)
+
+
+def _guarded(arguments: list[str]) -> int:
+    import click  # noqa: PLC0415 - inside the guard
+
+    from harness.cli.output import Output  # noqa: PLC0415 - inside the guard
+    from harness.cli.verbs import lantern  # noqa: PLC0415 - inside the guard
+    from harness.outcome import Outcome  # noqa: PLC0415 - inside the guard
+
+    output = Output()
+    try:
+        # Not `lantern.main`: that one exits with 1 when a pipe breaks.
+        with lantern.make_context("lantern", [*arguments], obj=output) as context:
+            outcome: Outcome = lantern.invoke(context)
+    except click.exceptions.Exit as done:  # --help and --version
+        return done.exit_code
+    except BrokenPipeError:
+        if not {"--help", "--version"} & set(arguments):
+            raise
+        return Outcome.PASS.code
+    except click.ClickException as error:
+        _show_usage(error, output.story)
+        return _ended(arguments, Outcome.USAGE.value, error.format_message(), code=Outcome.USAGE.code)
+    if output.lost is not None and outcome is Outcome.PASS:
+        raise OSError(output.lost)
+    return outcome.code
+
+
+def _ended(arguments: list[str], outcome: str, sentence: str, *, code: int) -> int:
+    """Say how it ended where no verb is left to say it."""
+    if outcome != "usage":  # click has its own way of saying that
+        _write(sys.stderr, f"lantern: {sentence}\n")
+    if "--json" in arguments:
+        _write(sys.stdout, json.dumps({"outcome": outcome, "error": sentence}) + "\n")
+    return code
+
+
+def _show_usage(error: Any, story: Callable[[str], None]) -> None:
+    """Say what was wrong with the arguments, and which help would tell more."""
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        story(context.get_usage())
+        story(f"Try '{context.command_path} --help'.")
+    story(f"Error: {error.format_message()}")
+
+
+def _interrupt(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _recorded(error: BaseException) -> str:
+    """Save the traceback; return one sentence that says what broke and where to read more."""
+    text = "".join(traceback.format_exception(error))
+    what = " ".join(f"{type(error).__name__}: {error}".split())
+    what = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in what)
+    try:
+        descriptor, path = tempfile.mkstemp(prefix="lantern-failure-", suffix=".txt")
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
+    except OSError as unsaved:
+        _write(sys.stderr, text)
+        return f"harness failure, no verdict: {what} (traceback above, it could not be saved: {unsaved})"
+    return f"harness failure, no verdict: {what} (traceback saved in {path})"
+
+
+def _write(stream: TextIO, text: str) -> None:
+    """Write if anyone still listens; the exit code speaks in any case."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # broken, closed, never there
+        stream.write(text)
+        stream.flush()
+
+
+def _leave(code: int) -> NoReturn:
+    """Exit with this code and no other: Python makes 120 of a flush that fails at its exit."""
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except (OSError, ValueError):
+        os._exit(code)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    entry()

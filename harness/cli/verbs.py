@@ -1,0 +1,23 @@
+"""The command ``lantern``: its verbs, each in a module of its own."""
+
+from __future__ import annotations
+
+import click
+
+from .doctor import doctor
+from .list import list_
+
+
+@click.group(context_settings={"max_content_width": 100}, no_args_is_help=False)
+@click.version_option(package_name="lantern-chaos", prog_name="lantern")
+def lantern() -> None:
+    r"""Test clusters that answer reads from a leader's lease.
+
+    \b
+    Exit codes: 0 pass, 1 violation, 2 usage, 3 unknown, 4 not exercised,
+                5 malformed history, 6 harness failure, 130 interrupted.
+    """
+
+
+for _verb in (list_, doctor):
+    lantern.add_command(_verb)

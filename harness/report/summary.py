@@ -1,0 +1,128 @@
+"""The summary of a run, laid out as sections of labelled rows; how it is printed is another matter.
+
+The order is a reader's: what came out and why, what proves it, what was really tried, what it cost,
+where to look further. Everything that came from the run passes through `plain`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from harness.outcome import Outcome
+
+from .escape import plain
+from .intervals import draw
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .view import Proof, RunView
+
+_ENDS: Final = ("ok", "fail", "info")
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A label and a line of text; ``tone`` is a word for what the line means to its reader."""
+
+    label: str
+    text: str
+    tone: str = ""
+
+
+class Section(msgspec.Struct, frozen=True):
+    """A heading with its rows."""
+
+    heading: str
+    rows: tuple[Row, ...]
+
+
+def summary(view: RunView, *, width: int) -> tuple[Section, ...]:
+    """Lay the whole run out."""
+    sections = [Section("verdict", tuple(_verdict(view)))]
+    if view.proof is not None:
+        sections.append(Section("proof", tuple(_proof(view.proof, width=width))))
+    sections.append(Section("load", tuple(_load(view))))
+    sections.append(Section("faults", tuple(_faults(view))))
+    sections.append(Section("exercised", tuple(_exercised(view))))
+    sections.append(Section("oracles", tuple(_oracles(view))))
+    if view.notes:
+        sections.append(Section("notes", tuple(Row("", plain(note), "note") for note in view.notes)))
+    where = (Row("run", plain(view.directory)), Row("replay", plain(view.replay)))
+    sections.append(Section("files", where))
+    return tuple(sections)
+
+
+def _verdict(view: RunView) -> Iterator[Row]:
+    yield Row("run", plain(view.title))
+    word = view.outcome.value.upper().replace("-", " ")
+    yield Row("outcome", f"{word}: {view.outcome.meaning}", _tone(view.outcome))
+    if view.reason is not None:
+        yield Row("reason", plain(view.reason), _tone(view.outcome))
+
+
+def _tone(outcome: Outcome) -> str:
+    if outcome is Outcome.PASS:
+        return "good"
+    return "bad" if outcome is Outcome.VIOLATION else "warn"
+
+
+def _proof(proof: Proof, *, width: int) -> Iterator[Row]:
+    where = proof.kind if proof.key is None else f"{proof.kind}, key {proof.key}"
+    yield Row("kind", plain(where), "bad")
+    yield Row("sentence", plain(proof.sentence, chars_max=2000), "bad")
+    for line in draw(proof.intervals, width=width):
+        yield Row("", line, "drawing")
+    for served in proof.served:
+        yield Row("served by", plain(served))
+    for fault in proof.faults:
+        yield Row("fault active", plain(fault))
+    if proof.rules:
+        yield Row("rules broken", plain(", ".join(proof.rules)), "bad")
+    if proof.resembles:
+        yield Row("looks like", plain(", ".join(proof.resembles)))
+
+
+def _load(view: RunView) -> Iterator[Row]:
+    total_ok = sum(ends.get("ok", 0) for ends in view.operations.values())
+    rate = total_ok / view.seconds if view.seconds else 0.0
+    yield Row("operations", f"{total_ok} ok in {view.seconds:.1f} s ({rate:.0f} a second)")
+    for f, ends in sorted(view.operations.items()):
+        yield Row(plain(f), ", ".join(f"{ends.get(end, 0)} {end}" for end in _ENDS))
+    for path in view.reads:
+        yield Row(f"{plain(path.path)} reads", f"{path.reads}, p50 {path.p50_ns / 1e6:.3f} ms")
+    if view.stall_ns is not None:
+        length, start = view.stall_ns
+        yield Row("largest stall", f"{length / 1e6:.0f} ms without an ok, from {start / 1e9:.2f} s on")
+    yield Row("leader changes", str(view.leader_changes))
+
+
+def _faults(view: RunView) -> Iterator[Row]:
+    if not view.faults:
+        yield Row("", "none")
+    for fault in view.faults:
+        counts = [f"{fault.installed} installed"]
+        counts += [f"{fault.skipped} skipped"] if fault.skipped else []
+        counts += [f"{fault.unknown} unknown"] if fault.unknown else []
+        did = f": {plain(fault.did)}" if fault.did else ""
+        yield Row(plain(fault.kind), ", ".join(counts) + did, "warn" if fault.unknown else "")
+
+
+def _exercised(view: RunView) -> Iterator[Row]:
+    if not view.claims:
+        yield Row("", "this policy claims nothing")
+    for claim, count in view.claims.items():
+        yield Row(plain(claim), str(count) if count else "0 (not exercised)", "" if count else "warn")
+
+
+def _oracles(view: RunView) -> Iterator[Row]:
+    keys = ", ".join(f"{count} {word}" for word, count in sorted(view.keys.items())) or "none"
+    yield Row("keys", plain(keys), "bad" if view.keys.get(Outcome.VIOLATION) else "")
+    for oracle in view.oracles:
+        said = f": {plain(oracle.said)}" if oracle.said else ""
+        yield Row(plain(oracle.name), plain(oracle.verdict) + said, _oracle_tone(oracle.verdict))
+
+
+def _oracle_tone(verdict: str) -> str:
+    return {"pass": "good", "clean": "good", "violation": "bad"}.get(verdict, "")

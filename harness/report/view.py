@@ -1,0 +1,86 @@
+"""What a summary shows, as one frozen value: the seam between a run and every way to print it.
+
+A run fills it once (`harness.report.of_run`); the terminal renders it today, other reports may later.
+Text in here is raw: whoever renders escapes it. Stamps are nanoseconds from the run's origin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from harness.outcome import Outcome
+
+
+class Interval(msgspec.Struct, frozen=True):
+    """One operation of a proof. ``end_ns`` is None where nobody saw it end."""
+
+    label: str
+    start_ns: int
+    end_ns: int | None
+
+
+class Proof(msgspec.Struct, frozen=True, kw_only=True):
+    """Why the history cannot be explained, and who is to blame for it as far as evidence tells."""
+
+    kind: str
+    key: str | None
+    sentence: str
+    intervals: tuple[Interval, ...] = ()
+    served: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+    resembles: tuple[str, ...] = ()
+
+
+class FaultCount(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of fault: how often it took hold, was skipped, or nobody knows; and what it did."""
+
+    kind: str
+    installed: int = 0
+    skipped: int = 0
+    unknown: int = 0
+    did: str = ""
+
+
+class ReadPathCount(msgspec.Struct, frozen=True, kw_only=True):
+    """Reads answered on one path, and the median time they took."""
+
+    path: str
+    reads: int
+    p50_ns: int
+
+
+class OracleLine(msgspec.Struct, frozen=True):
+    """What one oracle said, in a word and a sentence."""
+
+    name: str
+    verdict: str
+    said: str = ""
+
+
+class RunView(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything a summary of one run shows.
+
+    ``operations``: function -> how it ended -> count. ``stall``: the longest time without any
+    operation that succeeded, as (length, start). ``claims``: what the policy promises to have
+    exercised, with its counts.
+    """
+
+    outcome: Outcome
+    title: str
+    reason: str | None
+    seconds: float
+    operations: Mapping[str, Mapping[str, int]]
+    faults: tuple[FaultCount, ...]
+    leader_changes: int
+    reads: tuple[ReadPathCount, ...]
+    stall_ns: tuple[int, int] | None
+    keys: Mapping[str, int]
+    oracles: tuple[OracleLine, ...]
+    claims: Mapping[str, int]
+    proof: Proof | None
+    notes: tuple[str, ...]
+    directory: str
+    replay: str

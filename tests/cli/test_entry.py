@@ -1,0 +1,204 @@
+"""Whatever happens, the exit code tells the truth, and with --json so does standard output."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+
+from harness.cli import main
+from harness.cli.verbs import lantern as command
+from harness.outcome import Outcome, worst
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Lantern
+
+VERBS = sorted(command.commands)
+ARGUMENTS: dict[str, tuple[str, ...]] = {"check": ("-",), "list": ("policies",)}
+
+
+def broken(verb: str, raising: str) -> str:
+    """Return Python that makes the body of a verb raise."""
+    return (
+        "from harness.cli.verbs import lantern\n"
+        f"def broken(*_, **__):\n    {raising}\n"
+        f"lantern.commands[{verb!r}].callback = broken\n"
+    )
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_an_exception_in_a_verb_is_a_harness_failure_and_never_a_violation(
+    lantern: Lantern, verb: str, tmp_path: Path
+) -> None:
+    done = lantern(
+        verb, *ARGUMENTS.get(verb, ()), patch=broken(verb, "raise RuntimeError('bo\\x1b[2Jom')")
+    )
+    assert done.returncode == 6
+    assert done.stdout == b""
+    story = done.stderr.decode()
+    assert len(story.splitlines()) == 1
+    assert "RuntimeError: bo\\x1b[2Jom" in story
+    (saved,) = tmp_path.glob("lantern-failure-*.txt")
+    assert str(saved) in story
+    assert "Traceback" in saved.read_text()
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize(
+    "raising", ["raise OSError(28, 'No space left')", "sys.exit(1)", "raise MemoryError"]
+)
+def test_no_way_out_of_a_verb_exits_with_one(lantern: Lantern, verb: str, raising: str) -> None:
+    patch = "import sys\n" + broken(verb, raising)
+    assert lantern(verb, *ARGUMENTS.get(verb, ()), patch=patch).returncode == 6
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "heal"])
+def test_a_failure_with_json_is_one_object(lantern: Lantern, verb: str) -> None:
+    patch = broken(verb, "raise RuntimeError('boom')")
+    done = lantern(verb, *ARGUMENTS.get(verb, ()), "--json", patch=patch)
+    assert done.returncode == 6
+    (line,) = done.stdout.decode().splitlines()
+    assert json.loads(line)["outcome"] == "harness-failure"
+
+
+@pytest.mark.parametrize("module", ["harness.cli.verbs", "harness.outcome", "click", "msgspec", "yaml"])
+def test_a_failed_import_is_a_harness_failure(lantern: Lantern, module: str) -> None:
+    done = lantern("list", "policies", "--json", patch=f"import sys\nsys.modules[{module!r}] = None")
+    assert done.returncode == 6
+    assert module.encode() in done.stderr
+    assert json.loads(done.stdout)["outcome"] == "harness-failure"
+
+
+def test_a_traceback_that_cannot_be_saved_is_printed(lantern: Lantern) -> None:
+    patch = (
+        broken("doctor", "raise RuntimeError('boom')") + "import tempfile\ntempfile.tempdir = '/nowhere'"
+    )
+    done = lantern("doctor", patch=patch)
+    assert done.returncode == 6
+    assert b"Traceback" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("nonsense",),
+        ("doctor", "--nonsense"),
+        ("check",),
+        ("run", "--seed", "many"),
+        ("list", "nonsense"),
+    ],
+)
+def test_bad_arguments_are_usage_errors(lantern: Lantern, arguments: tuple[str, ...]) -> None:
+    done = lantern(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == b""
+    assert b"Error: " in done.stderr
+
+
+def test_bad_arguments_with_json_are_one_object(lantern: Lantern) -> None:
+    done = lantern("doctor", "--nonsense", "--json")
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["outcome"] == "usage"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help(lantern: Lantern, verb: str) -> None:
+    done = lantern(verb, "--help")
+    assert done.returncode == 0
+    assert b"Usage: lantern " + verb.encode() in done.stdout
+
+
+LANTERN = f"{sys.executable} -P -m harness.cli.main"
+SPOKEN = pytest.mark.parametrize("arguments", ["--help", "list policies", "list policies --json"])
+
+
+def shell(line: str, place: Path) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(["bash", "-c", line], cwd=place, capture_output=True, timeout=50, check=False)
+
+
+@SPOKEN
+def test_a_closed_standard_output_changes_nothing(tmp_path: Path, arguments: str) -> None:
+    done = shell(f"{LANTERN} {arguments} >&-", tmp_path)
+    assert done.returncode == 0
+    assert done.stderr == b""
+
+
+@SPOKEN
+def test_a_reader_that_leaves_changes_nothing(tmp_path: Path, arguments: str) -> None:
+    done = shell(f"(sleep 0.3; {LANTERN} {arguments}; echo $? >&2) | true", tmp_path)
+    assert done.stderr.decode().strip() == "0"
+
+
+def test_a_result_that_cannot_be_written_is_no_pass(tmp_path: Path) -> None:
+    done = shell(f"{LANTERN} list policies > /dev/full", tmp_path)
+    assert done.returncode == 6
+    assert b"could not be written" in done.stderr
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_locale_that_is_not_utf_8_stops_nothing(lantern: Lantern, encoding: str) -> None:
+    env = {"PYTHONIOENCODING": encoding, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    patch = broken("doctor", "raise RuntimeError('caf\\u00e9 \\u2192')")
+    done = lantern("doctor", patch=patch, env=env)
+    assert done.returncode == 6
+    assert b"harness failure" in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_no_verb_handles_exits_with_130(tmp_path: Path, number: signal.Signals) -> None:
+    patch = broken("doctor", "import time; print('ready', flush=True); time.sleep(60)")
+    child = subprocess.Popen(
+        [sys.executable, "-P", "-c", f"{patch}\nfrom harness.cli.main import entry\nentry()", "doctor"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == b"ready\n"
+    time.sleep(0.05)
+    os.kill(child.pid, number)
+    child.communicate(timeout=20)
+    assert child.returncode == 130
+
+
+def test_the_codes_known_without_imports_are_those_of_the_table() -> None:
+    assert Outcome.HARNESS_FAILURE.code == main.HARNESS_FAILURE
+    assert Outcome.INTERRUPTED.code == main.INTERRUPTED
+
+
+def test_every_outcome_has_a_code_of_its_own_and_one_is_a_violation() -> None:
+    codes = {outcome.code for outcome in Outcome}
+    assert len(codes) == len(Outcome)
+    assert [outcome for outcome in Outcome if outcome.code == 1] == [Outcome.VIOLATION]
+
+
+def test_a_violation_is_worse_than_anything() -> None:
+    for other in Outcome:
+        assert worst([other, Outcome.VIOLATION, Outcome.PASS]) is Outcome.VIOLATION
+    ranked = [
+        Outcome.MALFORMED,
+        Outcome.HARNESS_FAILURE,
+        Outcome.UNKNOWN,
+        Outcome.NOT_EXERCISED,
+        Outcome.PASS,
+    ]
+    for place, outcome in enumerate(ranked):
+        assert worst(ranked[place:]) is outcome
+    assert worst([]) is Outcome.PASS
+
+
+def test_every_option_explains_itself() -> None:
+    for verb in command.commands.values():
+        for option in verb.params:
+            if isinstance(option, click.Option):
+                assert option.help, f"{verb.name} {option.opts}"
