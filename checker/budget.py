@@ -1,0 +1,77 @@
+"""How much a check may cost, and who is asked what it has cost.
+
+The checker reads no clock and no file, so both meters are handed in: ``clock`` returns seconds that
+only grow (``time.monotonic``), ``memory`` the bytes that this process holds now. Without a meter its
+limit cannot be kept, and asking for that is an error at once. Running out yields *unknown* for the keys
+that are not decided, with what ran out; it never undoes what is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CONFIGURATION_BYTES: Final = 400
+"""About what one remembered configuration of a search costs, where no memory meter is at hand."""
+
+
+def _no_clock() -> float:
+    return 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """Limits of one check; None is no limit. ``jobs`` is how many processes may search."""
+
+    time_s: float | None = None
+    memory_bytes: int | None = None
+    configurations_max: int | None = None
+    jobs: int = 1
+    clock: Callable[[], float] = _no_clock
+    memory: Callable[[], int] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("time_s", "memory_bytes", "configurations_max"):
+            limit = getattr(self, name)
+            if limit is not None and limit <= 0:
+                raise ValueError(f"{name}={limit} leaves no room for anything")
+        if self.time_s is not None and self.clock is _no_clock:
+            raise ValueError(f"time_s={self.time_s} needs a clock, for instance time.monotonic")
+        if self.jobs < 1:
+            raise ValueError(f"jobs={self.jobs} is fewer than one")
+
+
+class Meter:
+    """One check's spending. `spent` is the only question a search asks, and not at every step."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self.started_s = budget.clock()
+        self.configurations = 0
+
+    def elapsed_s(self) -> float:
+        """Return the seconds since the check began."""
+        return self.budget.clock() - self.started_s
+
+    def remaining_s(self) -> float | None:
+        """Return the seconds left, never below 0; None without a limit."""
+        if self.budget.time_s is None:
+            return None
+        return max(0.0, self.budget.time_s - self.elapsed_s())
+
+    def spent(self) -> str | None:
+        """Return what has run out, in words; None while there is some of everything."""
+        budget = self.budget
+        if budget.time_s is not None and self.elapsed_s() >= budget.time_s:
+            return f"the time limit of {budget.time_s:g} s"
+        if budget.configurations_max is not None and self.configurations >= budget.configurations_max:
+            return f"the limit of {budget.configurations_max} configurations"
+        if budget.memory_bytes is not None:
+            meter = budget.memory
+            held = meter() if meter is not None else self.configurations * CONFIGURATION_BYTES
+            if held >= budget.memory_bytes:
+                return f"the memory limit of {budget.memory_bytes >> 20} MB"
+        return None

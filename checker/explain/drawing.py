@@ -1,0 +1,46 @@
+"""Intervals in plain text, one line an operation, in call order.
+
+        p0 write 1   |----------|
+        p2 read -> nil           |~~~~|
+        p1 write 2        |---------->            (nobody saw it end)
+
+Columns are ranks of stamps, not time: what matters is what came before what. Where there are more ranks
+than columns they share. Text from a history is shown as `Operation.__str__` does, escaped;
+nothing here can fail on an odd history, and if it did, the verdict would stand.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from checker.operations import NEVER
+from checker.values import show
+
+if TYPE_CHECKING:
+    from checker.part import Part
+
+_WIDTH: int = 60
+_LINES_MAX: int = 40
+
+
+def draw(part: Part) -> str:
+    """Return the operations of ``part`` as intervals."""
+    count = len(part.operations)
+    stamps = sorted({*part.calls, *(back for back in part.returns if back != NEVER)})
+    scale = min(4, max(1, _WIDTH // max(1, len(stamps))))
+    rank = {stamp: min(i * scale, i * _WIDTH // len(stamps)) for i, stamp in enumerate(stamps)}
+    shown = range(min(count, _LINES_MAX))
+    names = [f"p{show(part.operations[i].process)} {part.operations[i]}" for i in shown]
+    margin = max(map(len, names), default=0)
+    end = max(rank.values(), default=0) + 3
+    lines = []
+    for i, name in zip(shown, names, strict=True):
+        start, back = rank[part.calls[i]], part.returns[i]
+        if back == NEVER:
+            bar = "|" + "-" * (end - start) + ">"
+        else:
+            bar = "|" + "-" * max(0, rank[back] - start - 1) + "|" * (rank[back] > start)
+        lines.append(f"{name:<{margin}}  {' ' * start}{bar}")
+    if count > _LINES_MAX:
+        lines.append(f"... and {count - _LINES_MAX} more")
+    return "\n".join(lines)

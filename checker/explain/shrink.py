@@ -1,0 +1,95 @@
+"""From a history that no order fits to the few operations that say so.
+
+Leaving out an arbitrary write proves nothing: the read of its value would then be "impossible" by our
+own doing. Only steps are taken after which *still no order fits* means that none fitted before:
+
+* a prefix: operations called after some return are left out, those open at that time may or may not
+  have happened;
+* leaving out operations that only look;
+* leaving out *every* operation that mentions one value, and the values that a cas links to it, as long
+  as no failed cas is left that could have been speaking of what was there in between.
+
+Each step is tried on big bites first, then on smaller ones, and every trial is a full check of what is
+left; ``illegal`` decides, and may say None when the budget is gone: then we stop with what we have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+from checker.events import EventType
+from checker.operations import NEVER, Operation
+from checker.part import Part
+from checker.values import tag
+
+Illegal = Callable[[Part], bool | None]
+
+
+def prefix(part: Part, stamp: int) -> Part:
+    """Return what was called by ``stamp``; what had not returned by then is of unknown end."""
+    positions = [i for i, call in enumerate(part.calls) if call <= stamp]
+    returns = [back if back <= stamp else NEVER for back in part.returns]
+    keep = [i for i in positions if returns[i] != NEVER or not part.model.readonly(part.operations[i])]
+    return part.subset(keep, returns)
+
+
+def shrink(part: Part, illegal: Illegal) -> Part:
+    """Return a smaller part that is still illegal; ``part`` must be."""
+    while True:
+        size = len(part.operations)
+        part = _drop_groups(
+            part, [[i] for i, op in enumerate(part.operations) if part.model.readonly(op)], illegal
+        )
+        part = _drop_groups(part, _values(part), illegal)
+        if len(part.operations) == size:
+            return part
+
+
+def _drop_groups(part: Part, groups: list[list[int]], illegal: Illegal) -> Part:
+    """Leave out as many of ``groups`` (positions in ``part``) as possible."""
+    everyone = set(range(len(part.operations)))
+    bite = len(groups)
+    while bite:
+        at = 0
+        while at < len(groups):
+            dropped = {i for group in groups[at : at + bite] for i in group}
+            verdict = illegal(part.subset(sorted(everyone - dropped)))
+            if verdict is None:
+                return part.subset(sorted(everyone))
+            if verdict:
+                everyone -= dropped
+                del groups[at : at + bite]
+            else:
+                at += bite
+        bite //= 2
+    return part.subset(sorted(everyone))
+
+
+def _values(part: Part) -> list[list[int]]:
+    """Return the groups of operations that mention one value, linked values together.
+
+    Only registers have such; none if a failed cas is there, and never those of the initial value.
+    """
+    if not {op.f for op in part.operations} <= {"read", "write", "delete", "cas"}:
+        return []
+    leader: dict[Hashable, Hashable] = {}
+
+    def find(value: Hashable) -> Hashable:
+        while (up := leader.setdefault(value, value)) != value:
+            value = up
+        return value
+
+    for op in part.operations:
+        if op.f == "cas":
+            if op.outcome is EventType.FAIL:
+                return []
+            leader[find(tag(op.value[0]))] = find(tag(op.value[1]))
+    groups: dict[Hashable, list[int]] = {}
+    for i, op in enumerate(part.operations):
+        groups.setdefault(find(_mentioned(op)), []).append(i)
+    groups.pop(find(part.start), None)
+    return list(groups.values())
+
+
+def _mentioned(op: Operation) -> Hashable:
+    return tag(op.value[1]) if op.f == "cas" else None if op.f == "delete" else tag(op.value)

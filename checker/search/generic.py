@@ -1,0 +1,165 @@
+"""The search that works for any model: Wing and Gong's, with Lowe's memory and four reductions.
+
+A *configuration* says which operations have taken effect and what state that left. An operation may be
+next if none that has not taken effect returned before it was called. Depth first, from the empty
+configuration; each is visited once.
+
+1. A read-only operation that may be next and fits is taken at once, without a branch: it changes
+   nothing, and without it the rest is only freer. (A *write* of the present value is no such thing: where values
+   repeat it may be needed later.)
+2. A configuration is remembered as (first operation not taken, a bit for each later one taken, state):
+   the bits span the operations open at one time, not the history.
+3. An operation of unknown end is never forced, only tried; of several alike the earliest call stands for
+   all.
+4. Of two equal configurations the one that used fewer of those can do whatever the other can.
+
+States are numbered, and a model is asked at most once for the same operation in the same state.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from checker.errors import ModelError
+from checker.search.result import Deepest, Found, Searching, Stuck
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from checker.models.model import Model
+    from checker.operations import Operation
+
+_SLICE: int = 512
+
+
+class Steps:
+    """A model, asked once per operation and state; states by number."""
+
+    def __init__(self, model: Model, operations: Sequence[Operation]) -> None:
+        self.model = model
+        self.operations = operations
+        self.states: list[Hashable] = []
+        self._numbers: dict[Hashable, int] = {}
+        self._known: list[dict[int, tuple[int, ...]]] = [{} for _ in operations]
+
+    def number(self, state: Hashable) -> int:
+        """Return the number of ``state``."""
+        found = self._numbers.setdefault(state, len(self.states))
+        if found == len(self.states):
+            self.states.append(state)
+        return found
+
+    def after(self, position: int, state: int) -> tuple[int, ...]:
+        """Return the numbers of the states that may follow; raises `ModelError`."""
+        known = self._known[position]
+        found = known.get(state)
+        if found is None:
+            states = ask(self.model, self.states[state], self.operations[position])
+            found = known[state] = tuple(map(self.number, states))
+        return found
+
+
+def ask(model: Model, state: Any, op: Operation) -> Sequence[Hashable]:
+    """Return ``model.step``, with whatever goes wrong in it turned into a `ModelError`."""
+    try:
+        states = tuple(model.step(state, op))
+        hash(states)
+    except Exception as error:
+        raise ModelError(model.name, str(op), f"{type(error).__name__}: {error}") from error
+    return states
+
+
+def search(  # noqa: C901, PLR0912, PLR0915 - one loop whose parts share a dozen variables  # one loop: its parts share eight variables
+    model: Model,
+    operations: Sequence[Operation],
+    start: Hashable,
+    calls: Sequence[int],
+    returns: Sequence[int],
+) -> Searching:
+    """Search a linearization of ``operations``, which are in call order, from state ``start``.
+
+    ``returns`` is `NEVER` for those of unknown end; these may be left out.
+    """
+    never = 1 << 62
+    certain = [i for i in range(len(operations)) if returns[i] < never]
+    classes: dict[Hashable, list[int]] = {}
+    for i in range(len(operations)):
+        if returns[i] >= never:
+            classes.setdefault(model.alike(operations[i]), []).append(i)
+    maybes = sorted(classes.values(), key=lambda members: calls[members[0]])
+    bit_of = {i: 1 << bit for bit, i in enumerate(i for members in maybes for i in members)}
+    call = [calls[i] for i in certain]
+    back = [returns[i] for i in certain]
+    looks = [model.readonly(operations[i]) for i in certain]
+    steps = Steps(model, operations)
+    after = steps.after
+    size = len(certain)
+    seen: dict[tuple[int, int, int], list[int]] = {}
+    deepest = Deepest()
+    spent = 0
+    stack: list[tuple[int, int, int, int, Any]] = [(0, 0, 0, steps.number(start), None)]
+    while stack:
+        spent += 1
+        if spent == _SLICE:
+            yield spent
+            spent = 0
+        first, taken, used, state, trail = stack.pop()
+        candidates: list[int] = []
+        soonest, blocked = never, -1
+        at, bits = first, taken
+        while at < size and call[at] <= soonest:
+            if not bits & 1:
+                if looks[at] and after(certain[at], state):
+                    taken |= 1 << (at - first)
+                    trail = (certain[at], trail)
+                else:
+                    if not looks[at]:
+                        candidates.append(at)
+                    if back[at] < soonest:
+                        soonest, blocked = back[at], at
+            at += 1
+            bits >>= 1
+        if blocked < 0:
+            return Found(order=_unwind(trail))
+        shift = (~taken & (taken + 1)).bit_length() - 1
+        first += shift
+        taken >>= shift
+        before = seen.setdefault((first, taken, state), [])
+        if any(less & used == less for less in before):
+            continue
+        before.append(used)
+        if soonest >= deepest.stamp:
+            deepest.reach(soonest, certain[blocked], state)
+        for members in maybes:
+            if calls[members[0]] > soonest:
+                break
+            position = next((i for i in members if not used & bit_of[i]), None)
+            if position is None or calls[position] > soonest:
+                continue
+            stack.extend(
+                (first, taken, used | bit_of[position], then, (position, trail))
+                for then in after(position, state)
+                if then != state
+            )
+        candidates.sort(key=back.__getitem__, reverse=True)
+        stack.extend(
+            (first, taken | 1 << (at - first), used, then, (certain[at], trail))
+            for at in candidates
+            for then in after(certain[at], state)
+        )
+    yield spent
+    return Found(
+        order=None,
+        stuck=Stuck(
+            blocked=deepest.blocked, states=tuple(steps.states[state] for state in deepest.states)
+        ),
+    )
+
+
+def _unwind(trail: Any) -> list[int]:
+    order = []
+    while trail is not None:
+        position, trail = trail
+        order.append(position)
+    order.reverse()
+    return order

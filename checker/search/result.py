@@ -1,0 +1,44 @@
+"""What a search for a linearization brings back."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from typing import Any
+
+Searching = Generator[int, None, "Found"]
+"""A search under way: yields how many configurations it has spent since it last yielded, so that whoever
+drives it can look at the budget, or at another key, and returns what it found."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stuck:
+    """Where every branch ended: ``blocked`` could not take effect in any of ``states``."""
+
+    blocked: int
+    states: tuple[Any, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """A linearization (``order``, positions of operations), or None and where it got stuck."""
+
+    order: list[int] | None
+    stuck: Stuck | None = None
+
+
+@dataclass(kw_only=True)
+class Deepest:
+    """The furthest return any branch has come to, and the states it was reached in."""
+
+    states_max: int = 10
+    stamp: int = -1
+    blocked: int = -1
+    states: list[Any] = field(default_factory=list)
+
+    def reach(self, stamp: int, blocked: int, state: Any) -> None:
+        """Note that a branch stands in ``state`` before the return of ``blocked`` at ``stamp``."""
+        if stamp > self.stamp:
+            self.stamp, self.blocked, self.states = stamp, blocked, [state]
+        elif blocked == self.blocked and len(self.states) < self.states_max and state not in self.states:
+            self.states.append(state)
