@@ -25,6 +25,7 @@ that is as short carries PSH, as each last segment of a write does.
 from __future__ import annotations
 
 import json
+import re
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -69,10 +70,9 @@ class Counted(msgspec.Struct, frozen=True):
 
 def table(run: str) -> str:
     """Return the name of a run's table; a run id is letters, digits, ``-`` and ``_``."""
-    name = run.replace("-", "_")
-    if not name.isidentifier() and not f"x{name}".isidentifier():
+    if re.fullmatch(r"[A-Za-z0-9_-]+", run) is None:
         raise ValueError(f"run id {run!r} cannot name a packet filter table")
-    return f"lantern_{name}"
+    return f"lantern_{run.replace('-', '_')}"
 
 
 def declare(run: str) -> str:

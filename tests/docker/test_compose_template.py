@@ -1,0 +1,75 @@
+from pathlib import Path
+
+import pytest
+import yaml
+
+from targets.docker.template import Health, TemplateError, Volume, parse
+
+COMPOSE = Path(__file__).parents[2] / "docker-compose.yml"
+
+ONE = """
+services:
+  n1:
+    image: lantern-leasekv
+"""
+
+
+def test_our_compose_file_defines_five_nodes_alike_but_for_their_names() -> None:
+    services = parse(COMPOSE.read_text())
+    assert list(services) == ["n1", "n2", "n3", "n4", "n5"]
+    first = services["n1"]
+    assert first.dockerfile == "targets/leasekv/Dockerfile"
+    assert first.cap_drop == ("ALL",)
+    assert first.read_only
+    assert first.memory_bytes == 512 << 20
+    assert first.volumes == (Volume("n1", "/var/lib/leasekv"),)
+    assert first.health == Health(
+        test=("CMD", "bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/7000"),
+        interval_ns=5_000_000_000,
+        timeout_ns=2_000_000_000,
+        start_period_ns=5_000_000_000,
+        retries=3,
+    )
+    for name, service in services.items():
+        assert service.environment == {"LEASEKV_NODE": name, "LEASEKV_NODES": "n1,n2,n3,n4,n5"}
+        assert service.log_options["max-size"] == "10m"
+
+
+def test_no_service_asks_for_privileges() -> None:
+    for service in yaml.safe_load(COMPOSE.read_text())["services"].values():
+        assert not {"privileged", "cap_add", "network_mode", "pid", "userns_mode", "devices"} & set(
+            service
+        )
+
+
+def test_ports_are_published_on_loopback_only() -> None:
+    for service in yaml.safe_load(COMPOSE.read_text())["services"].values():
+        assert all(port.startswith("127.0.0.1:") for port in service["ports"])
+
+
+@pytest.mark.parametrize("key", ["privileged: true", "sysctls: {}", "network_mode: host", "user: '0'"])
+def test_a_key_that_the_harness_would_drop_is_refused_by_name(key: str) -> None:
+    with pytest.raises(TemplateError, match=f"service n1: '{key.split(':', maxsplit=1)[0]}'"):
+        parse(ONE + f"    {key}\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("command: sleep 5", "shell"),
+        ("build: .", "build must be"),
+        ("build: {context: ., dockerfile: /etc/passwd}", "build must be"),
+        ("volumes: ['/etc:/etc']", "no host path"),
+        ("mem_limit: much", "size"),
+        ("healthcheck: {interval: 5s}", "healthcheck takes"),
+    ],
+)
+def test_what_cannot_be_made_is_refused(line: str, said: str) -> None:
+    with pytest.raises(TemplateError, match=said):
+        parse(ONE + f"    {line}\n")
+
+
+@pytest.mark.parametrize("text", ["[", "services: {}", "x: 1", "services: {n1: 3}"])
+def test_what_is_no_compose_file_is_refused(text: str) -> None:
+    with pytest.raises(TemplateError):
+        parse(text)
