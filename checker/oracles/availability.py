@@ -1,0 +1,67 @@
+"""Oracle 6: once every fault is healed, reads and writes succeed again within a stated bound.
+
+Only operations invoked after the heal count, and the time is that from the heal to the first one that
+ended *ok*. If the history ends before the bound is over without one, nothing can be said. A miss is a
+violation only where availability was required; else it is a note, for what is claimed is safety.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from checker.events import EventType
+from checker.oracles.result import Finding, OracleResult, judged, noted, unavailable
+from checker.timeline import MS, SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from checker.operations import Operation
+
+NAME: Final = "availability"
+KIND: Final = "availability"
+READS: Final = frozenset({"read"})
+WRITES: Final = frozenset({"write", "cas", "delete"})
+
+
+def availability(
+    operations: Sequence[Operation], *, healed_ns: int, bound_ns: int, required: bool = False
+) -> OracleResult:
+    """Judge what followed ``healed_ns``; it and all times here count from the history's origin."""
+    after = [operation for operation in operations if operation.call_ns >= healed_ns]
+    figures: dict[str, int | float] = {}
+    findings: list[Finding] = []
+    open_questions: list[str] = []
+    for word, functions in (("reads", READS), ("writes", WRITES)):
+        asked = [operation for operation in after if operation.f in functions]
+        ends = [
+            operation.return_ns
+            for operation in asked
+            if operation.outcome is EventType.OK and operation.return_ns is not None
+        ]
+        seen_ns = max((_end_ns(operation) for operation in asked), default=healed_ns)
+        resumed_ns = min(ends, default=None)
+        if resumed_ns is not None:
+            figures[f"{word}_resumed_ms"] = round((resumed_ns - healed_ns) / MS, 3)
+        if (seen_ns if resumed_ns is None else resumed_ns) - healed_ns > bound_ns:
+            findings.append(_finding(word, healed_ns, bound_ns, resumed_ns=resumed_ns))
+        elif resumed_ns is None:
+            open_questions.append(f"no {word} succeeded, but the history ends before the bound does")
+    if findings:
+        return (judged if required else noted)(NAME, KIND, findings, figures)
+    if open_questions:
+        return unavailable(NAME, KIND, "; ".join(open_questions))
+    return judged(NAME, KIND, (), figures)
+
+
+def _end_ns(operation: Operation) -> int:
+    return operation.call_ns if operation.return_ns is None else operation.return_ns
+
+
+def _finding(word: str, healed_ns: int, bound_ns: int, *, resumed_ns: int | None) -> Finding:
+    bound = f"within {bound_ns / SECOND:.3f} s of the heal"
+    if resumed_ns is not None:
+        late = f"{word} resumed {(resumed_ns - healed_ns) / SECOND:.3f} s after the heal, not {bound}"
+    else:
+        late = f"{word} did not resume {bound}"
+    return Finding(sentence=f"{late}, which came {healed_ns / SECOND:.3f} s into the run")

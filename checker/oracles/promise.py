@@ -1,0 +1,156 @@
+"""Oracle 3: nobody votes for another while a lease that rests on their own acknowledgement is alive.
+
+A lease is alive where its holder certainly would have served from it (`holdings`). It rests on the
+acknowledgements that the holder had when it checked: for each voter the newest acknowledged round, by
+when that round was *sent*. Those at or after the newest send that a majority reaches (the holder itself
+counts as now) are the ones a majority needs. An acknowledged round whose sending was not written down
+counts as just sent for anyone else, and as nothing for the voter accused.
+
+A real vote counts, a pre-vote does not; a candidate's vote for itself does, and so does a holder's own
+vote for another unless it let its lease go first. This names the voter behind an overlap, and
+sees the promise broken even if the new leader never came to serve.
+
+Off for policies that leave voting free (newleader-waits, lease-log).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING, Final
+
+from checker.evidence import Checked, Promised, RoundAcked, RoundSent, Voted
+from checker.oracles.holdings import Holding, holdings
+from checker.oracles.result import Finding, OracleResult, judged, unavailable
+from checker.timeline import MS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from checker.timeline import FactT, Timeline, Timelines
+
+NAME: Final = "promise"
+KIND: Final = "promise"
+NEVER: Final = -(1 << 62)
+JUST_SENT: Final = 1 << 62
+
+
+def promise(
+    timelines: Timelines,
+    *,
+    nodes: Sequence[str] = (),
+    held: Mapping[str, Sequence[Holding]] | None = None,
+) -> OracleResult:
+    """Judge every vote; ``nodes`` are all voters (those with evidence, if none are named)."""
+    if not timelines:
+        return unavailable(NAME, KIND, "no node left any evidence")
+    if held is None:
+        held = {node: holdings(timeline) for node, timeline in timelines.items()}
+    voters = sorted({*nodes, *timelines})
+    findings = []
+    votes = 0
+    for voter, timeline in timelines.items():
+        for place, vote in timeline.facts(Voted):
+            if vote.pre or not vote.granted:
+                continue
+            votes += 1
+            for holding in _alive(timeline, place, held):
+                if holding.node == vote.candidate or holding.term >= vote.term:
+                    continue
+                check = _last_check(timelines[holding.node], holding, timeline, place)
+                if voter in supporters(timelines[holding.node], check, voters):
+                    findings.append(_finding(timelines, place, vote, holding=holding, voter=voter))
+    findings.sort(key=lambda finding: finding.during_ns or (0, 0))
+    return judged(NAME, KIND, findings, {"votes": votes})
+
+
+def supporters(holder: Timeline, check: int, voters: Sequence[str]) -> set[str]:
+    """Return the voters on whose acknowledgement the lease checked at line ``check`` certainly rests."""
+    line = holder.lines[check]
+    assert isinstance(line.what, Checked)
+    term = line.what.term
+    first = holder.boot_at(check).first
+    sent: dict[int, int] = {}
+    for place, round_sent in _between(holder, RoundSent, first, check):
+        if round_sent.term == term:
+            sent.setdefault(round_sent.round, holder.lines[place].own_ns)
+    known: dict[str, int] = {}
+    for_others: dict[str, int] = {}
+    for _, acked in _between(holder, RoundAcked, first, check):
+        if acked.term == term and acked.peer in voters:
+            sent_ns = sent.get(acked.round)
+            if sent_ns is not None:
+                known[acked.peer] = max(known.get(acked.peer, sent_ns), sent_ns)
+            for_others[acked.peer] = max(
+                for_others.get(acked.peer, NEVER), JUST_SENT if sent_ns is None else sent_ns
+            )
+    needed = len(voters) // 2
+    found = {holder.node}
+    for voter, sent_ns in known.items():
+        newer = [peer for peer in for_others if peer != voter and for_others[peer] > sent_ns]
+        if len(newer) < needed:
+            found.add(voter)
+    return found
+
+
+def _between(holder: Timeline, kind: type[FactT], first: int, last: int) -> Iterator[tuple[int, FactT]]:
+    places = holder.places.get(kind, [])
+    for place in places[bisect_left(places, first) : bisect_left(places, last)]:
+        what = holder.lines[place].what
+        assert isinstance(what, kind)
+        yield place, what
+
+
+def _alive(timeline: Timeline, place: int, held: Mapping[str, Sequence[Holding]]) -> Iterator[Holding]:
+    """Yield the holdings that were certainly alive at the vote on line ``place``."""
+    before_ns, after_ns = timeline.lines[place].true_ns
+    for node, holds in held.items():
+        index = bisect_left(holds, before_ns, key=lambda holding: holding.start_ns) - 1
+        if index < 0:
+            continue
+        holding = holds[index]
+        outlives = not holding.point and after_ns < holding.end_ns
+        # The voter's own lines are ordered more finely than stamps tell.
+        if outlives and (node != timeline.node or holding.checks[0] < place < holding.last):
+            yield holding
+
+
+def _last_check(holder: Timeline, holding: Holding, voter: Timeline, place: int) -> int:
+    """Return the last granted check that was certainly made before the vote."""
+    if holder is voter:
+        return max(check for check in holding.checks if check < place)
+    before_ns = voter.before_ns[place]
+    return max(check for check in holding.checks if holder.after_ns[check] <= before_ns)
+
+
+def _finding(timelines: Timelines, place: int, vote: Voted, *, holding: Holding, voter: str) -> Finding:
+    timeline = timelines[voter]
+    line = timeline.lines[place]
+    left_ns = holding.end_ns - line.true_ns[1]
+    return Finding(
+        sentence=(
+            f"{voter} voted for {vote.candidate} in term {vote.term}, {timelines.at(line.true_ns[0])}"
+            f" into the run, while a lease of {holding.node} (term {holding.term}) that rests on its"
+            f" acknowledgement lived on for at least {left_ns / MS:.3f} ms;"
+            f" {_promised(timeline, place, holding)}"
+        ),
+        during_ns=line.true_ns,
+        nodes=(voter, holding.node),
+        terms=(vote.term, holding.term),
+    )
+
+
+def _promised(timeline: Timeline, place: int, holding: Holding) -> str:
+    """Say what the voter itself thought of its promise when it voted."""
+    if timeline.node == holding.node:
+        return "it was the holder itself"
+    first = timeline.boot_at(place).first
+    made = _between(timeline, Promised, first, place)
+    until_ns = max(
+        (promise.until_ns for _, promise in made if promise.holder == holding.node), default=None
+    )
+    if until_ns is None:
+        return "it had made no promise since it booted"
+    left_ns = until_ns - timeline.lines[place].own_ns
+    if left_ns > 0:
+        return f"its promise still ran for {left_ns / MS:.3f} ms on its own clock"
+    return f"its promise had ended {-left_ns / MS:.3f} ms before on its own clock"
