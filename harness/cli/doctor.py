@@ -11,7 +11,7 @@ import click
 from harness.outcome import Outcome
 from harness.report.escape import plain
 
-from . import probes
+from . import options, probes
 from .probes import Finding, Standing
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ PROBES: Final[dict[str, Callable[[], Finding]]] = {
 @click.option(
     "--on", type=click.Choice(["local"]), default="local", show_default=True, help="Where runs go."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@options.as_json
 @click.pass_obj
-def doctor(output: Output, on: str, *, as_json: bool) -> Outcome:
+def doctor(output: Output, /, on: str, *, as_json: bool) -> Outcome:
     """Look at this host: what works, what does not, and the remedy."""
     findings = [probes.tried(name, probe) for name, probe in PROBES.items()]
     broken = any(finding.standing is Standing.BROKEN for finding in findings)

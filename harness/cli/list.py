@@ -14,6 +14,8 @@ from harness.report.escape import plain
 from targets.leasekv.mistakes import MISTAKES
 from targets.leasekv.policies import POLICIES
 
+from . import options
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -67,9 +69,9 @@ TOPICS: Final[dict[str, Callable[[], Rows]]] = {
 
 @click.command("list")
 @click.argument("topic", type=click.Choice(list(TOPICS)))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@options.as_json
 @click.pass_obj
-def list_(output: Output, topic: str, *, as_json: bool) -> Outcome:
+def list_(output: Output, /, topic: str, *, as_json: bool) -> Outcome:
     """List what there is, with what each is about."""
     rows = TOPICS[topic]()
     if as_json:

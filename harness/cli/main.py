@@ -44,7 +44,7 @@ def entry() -> NoReturn:
     except KeyboardInterrupt:
         code = _ended(arguments, "interrupted", "interrupted", code=INTERRUPTED)
     except BaseException as error:  # noqa: BLE001 - a process's edge: recorded, never taken for a verdict
-        code = _ended(arguments, "harness-failure", _recorded(error), code=HARNESS_FAILURE)
+        code = _ended(arguments, "harness-failure", recorded(error), code=HARNESS_FAILURE)
     _leave(code)
 
 
@@ -96,7 +96,7 @@ def _interrupt(*_: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _recorded(error: BaseException) -> str:
+def recorded(error: BaseException) -> str:
     """Save the traceback; return one sentence that says what broke and where to read more."""
     text = "".join(traceback.format_exception(error))
     what = " ".join(f"{type(error).__name__}: {error}".split())

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from .check import check
 from .doctor import doctor
 from .list import list_
 
 
-@click.group(context_settings={"max_content_width": 100}, no_args_is_help=False)
+@click.group(context_settings={"max_content_width": 100, "show_default": True}, no_args_is_help=False)
 @click.version_option(package_name="lantern-chaos", prog_name="lantern")
 def lantern() -> None:
     r"""Test clusters that answer reads from a leader's lease.
@@ -19,5 +20,5 @@ def lantern() -> None:
     """
 
 
-for _verb in (list_, doctor):
+for _verb in (check, list_, doctor):
     lantern.add_command(_verb)

@@ -13,7 +13,6 @@ import msgspec
 from harness.outcome import Outcome
 
 from .escape import plain
-from .intervals import draw
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,11 +37,11 @@ class Section(msgspec.Struct, frozen=True):
     rows: tuple[Row, ...]
 
 
-def summary(view: RunView, *, width: int) -> tuple[Section, ...]:
+def summary(view: RunView) -> tuple[Section, ...]:
     """Lay the whole run out."""
     sections = [Section("verdict", tuple(_verdict(view)))]
     if view.proof is not None:
-        sections.append(Section("proof", tuple(_proof(view.proof, width=width))))
+        sections.append(Section("proof", tuple(_proof(view.proof))))
     sections.append(Section("load", tuple(_load(view))))
     sections.append(Section("faults", tuple(_faults(view))))
     sections.append(Section("exercised", tuple(_exercised(view))))
@@ -68,12 +67,12 @@ def _tone(outcome: Outcome) -> str:
     return "bad" if outcome is Outcome.VIOLATION else "warn"
 
 
-def _proof(proof: Proof, *, width: int) -> Iterator[Row]:
+def _proof(proof: Proof) -> Iterator[Row]:
     where = proof.kind if proof.key is None else f"{proof.kind}, key {proof.key}"
     yield Row("kind", plain(where), "bad")
     yield Row("sentence", plain(proof.sentence, chars_max=2000), "bad")
-    for line in draw(proof.intervals, width=width):
-        yield Row("", line, "drawing")
+    for line in proof.drawing:
+        yield Row("", plain(line), "drawing")
     for served in proof.served:
         yield Row("served by", plain(served))
     for fault in proof.faults:

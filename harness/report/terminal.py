@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from .summary import Section
 
-PLAIN_WIDTH: Final = 100
 _INDENT: Final = 2
 _LABEL_ROOM_MAX: Final = 18
 _STYLES: Final = {"good": "green", "bad": "bold red", "warn": "yellow", "drawing": "cyan", "note": "dim"}
@@ -48,11 +47,6 @@ def coloured_lines(sections: Sequence[Section], *, width: int) -> Iterator[str]:
             grid.add_row(Text(f"{' ' * _INDENT}{row.label}", style="dim"), text)
         console.print(grid)
     yield from buffer.getvalue().splitlines()
-
-
-def drawing_width(sections_width: int) -> int:
-    """Return how wide a drawing may be so that no row of it is folded."""
-    return sections_width - _LABEL_ROOM_MAX - _INDENT
 
 
 def _label_room(sections: Sequence[Section]) -> int:

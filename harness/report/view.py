@@ -13,21 +13,13 @@ import msgspec
 from harness.outcome import Outcome
 
 
-class Interval(msgspec.Struct, frozen=True):
-    """One operation of a proof. ``end_ns`` is None where nobody saw it end."""
-
-    label: str
-    start_ns: int
-    end_ns: int | None
-
-
 class Proof(msgspec.Struct, frozen=True, kw_only=True):
     """Why the history cannot be explained, and who is to blame for it as far as evidence tells."""
 
     kind: str
     key: str | None
     sentence: str
-    intervals: tuple[Interval, ...] = ()
+    drawing: tuple[str, ...] = ()
     served: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()

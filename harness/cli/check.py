@@ -1,0 +1,125 @@
+"""``lantern check``: judge histories that are there already, our own or another tool's.
+
+A path is a file, a run directory (its history, and its evidence with it) or ``-``. Each is judged on
+its own; one that is malformed or too large says so and the next is looked at. The worst outcome is the
+exit code.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from checker import MODELS, Budget, MalformedHistory
+from checker import check as check_history
+from checker.formats import FORMATS, read
+from checker.operations import FailedCas, NilRead, Ties
+from harness.outcome import Outcome, worst
+from harness.report import checked
+from harness.report.escape import plain
+
+from . import options
+from .main import recorded
+from .reading import TooLarge, held_bytes, history_file, read_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .output import Output
+
+    Judged = tuple[Outcome, dict[str, Any], Iterable[str]]
+
+MEGABYTE: Final = 1 << 20
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, allow_dash=True))
+@click.option(
+    "--format", type=click.Choice(["auto", *FORMATS]), default="auto", help="How it is written."
+)
+@click.option("--model", type=click.Choice(["auto", *MODELS]), default="auto", help="What judges it.")
+@click.option(
+    "--initial", callback=options.json_value, default="null", help="The state at the start, as JSON."
+)
+@click.option("--ties", type=options.words(Ties), default="concurrent", help="What equal stamps mean.")
+@click.option("--nil-read", type=options.words(NilRead), help="What a read of nil means.")
+@click.option(
+    "--failed-cas", type=options.words(FailedCas), help="What a failed cas without an error means."
+)
+@click.option(
+    "--time-limit", "time_s", type=options.POSITIVE, default=600.0, help="Seconds for each path."
+)
+@click.option(
+    "--memory-limit", "memory_mb", type=options.COUNT, default=4096, help="Megabytes to hold at most."
+)
+@click.option("--all", "all_keys", is_flag=True, help="Judge every key, also after the first violation.")
+@click.option("--lenient", is_flag=True, help="Skip lines that cannot be read, and say so.")
+@options.as_json
+@click.pass_obj
+def check(output: Output, /, paths: tuple[str, ...], *, as_json: bool, **how: Any) -> Outcome:
+    """Judge recorded histories: files, run directories, or - for standard input.
+
+    What the limits do not allow to decide is unknown, never a pass. Where a format has a meaning of its
+    own for nil reads and failed cas, that is the default.
+    """
+    if paths.count("-") > 1:
+        raise click.UsageError("standard input can be read only once")
+    outcomes = []
+    for path in paths:
+        try:
+            outcome, said, lines = _judge(path, **how)
+        except click.ClickException:
+            raise
+        except Exception as error:  # noqa: BLE001 - recorded; what other paths prove stays proved
+            outcome, said, lines = _unjudged(path, Outcome.HARNESS_FAILURE, recorded(error))
+        except KeyboardInterrupt:  # the same
+            outcome, said, lines = _unjudged(path, Outcome.INTERRUPTED, "interrupted")
+        outcomes.append(outcome)
+        if as_json:
+            output.json({"path": path, **said} if len(paths) > 1 else said)
+        else:
+            output.result(lines)
+        if outcome is Outcome.INTERRUPTED:
+            break
+    return worst(outcomes)
+
+
+def _judge(path: str, **how: Any) -> Judged:
+    """Return what is found of one path, as outcome, JSON and lines."""
+    file = history_file(path)
+    memory_bytes = how["memory_mb"] * MEGABYTE
+    began_s = time.monotonic()
+    try:
+        data = read_bytes(file, bytes_max=memory_bytes)
+        history = read(data, name=file, format=how["format"], lenient=how["lenient"])
+        del data
+        load_s = time.monotonic() - began_s
+        report = check_history(
+            history,
+            model=how["model"],
+            initial=how["initial"],
+            budget=Budget(
+                time_s=how["time_s"], memory_bytes=memory_bytes, clock=time.monotonic, memory=held_bytes
+            ),
+            ties=Ties(how["ties"]),
+            nil_read=None if how["nil_read"] is None else NilRead(how["nil_read"]),
+            failed_cas=None if how["failed_cas"] is None else FailedCas(how["failed_cas"]),
+            all_keys=how["all_keys"],
+        )
+    except MalformedHistory as error:
+        return _unjudged(path, Outcome.MALFORMED, str(error), line=error.line)
+    except TooLarge as error:
+        return _unjudged(path, Outcome.UNKNOWN, str(error))
+    except OSError as error:
+        raise click.FileError(file, hint=error.strerror) from error
+    said = checked.as_json(report, load_s=load_s)
+    return Outcome(report.outcome.value), said, checked.lines(report, path=path)
+
+
+def _unjudged(path: str, outcome: Outcome, sentence: str, *, line: int | None = None) -> Judged:
+    """Return what to say of a path that no verdict was reached on."""
+    said = {"outcome": outcome, "error": sentence, "line": line}
+    word = outcome.upper().replace("-", " ")
+    return outcome, said, [f"{word}  {plain(path)}", f"  {plain(sentence, chars_max=2000)}"]

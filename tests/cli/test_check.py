@@ -1,0 +1,274 @@
+"""Histories judged on the command line: what comes out, and what broken files, limits and signals do."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.cli.check import check
+from harness.cli.output import Output
+
+if TYPE_CHECKING:
+    from conftest import Lantern
+
+HISTORIES = Path(
+    os.environ.get("LANTERN_HISTORIES", Path(__file__).resolve().parents[3] / "shared" / "histories")
+)
+
+HEADER = '{"schema":1,"kind":"lantern-history"}'
+
+
+def line(process: int | str, type_: str, f: str, value: Any = None, **more: Any) -> str:
+    return json.dumps({"process": process, "type": type_, "f": f, "key": "x", "value": value, **more})
+
+
+GOOD = [
+    HEADER,
+    line(0, "invoke", "write", 1),
+    line(0, "ok", "write", 1),
+    line(1, "invoke", "read"),
+    line(1, "ok", "read", 1),
+]
+STALE = [
+    *GOOD,
+    line(0, "invoke", "write", 2),
+    line(0, "ok", "write", 2),
+    line(1, "invoke", "read"),
+    line(1, "ok", "read", 1),
+]
+
+
+def save(place: Path, name: str, lines: list[str] | bytes) -> str:
+    path = place / name
+    path.write_bytes(
+        lines if isinstance(lines, bytes) else "".join(f"{text}\n" for text in lines).encode()
+    )
+    return str(path)
+
+
+def objects(stdout: bytes) -> list[dict[str, Any]]:
+    return [json.loads(text) for text in stdout.decode("ascii").splitlines()]
+
+
+def test_a_good_history_passes(lantern: Lantern, tmp_path: Path) -> None:
+    done = lantern("check", save(tmp_path, "good.jsonl", GOOD))
+    assert done.returncode == 0
+    assert done.stdout.startswith(b"PASS")
+    assert done.stderr == b""
+
+
+def test_a_stale_read_is_proved_by_its_operations(lantern: Lantern, tmp_path: Path) -> None:
+    done = lantern("check", save(tmp_path, "stale.jsonl", STALE), "--json")
+    assert done.returncode == 1
+    (found,) = objects(done.stdout)
+    assert found["outcome"] == "violation"
+    assert found["model"] == "register"
+    assert found["operations"] == 4
+    assert found["keys"]["x"]["outcome"] == "violation"
+    assert set(found["seconds"]) == {"load", "check"}
+    assert found["violation"]["key"] == "x"
+    assert found["violation"]["kind"] == "history"
+    assert {"write", "read"} == {operation["f"] for operation in found["violation"]["operations"]}
+    assert found["violation"]["sentence"]
+
+
+def test_standard_input_is_a_path(lantern: Lantern) -> None:
+    done = lantern("check", "-", "--json", data="\n".join(STALE).encode())
+    assert done.returncode == 1
+    assert "path" not in objects(done.stdout)[0]
+    assert lantern("check", "-", "-").returncode == 2
+
+
+def test_a_run_directory_means_its_history(lantern: Lantern, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    save(tmp_path / "run", "history.jsonl", STALE)
+    assert lantern("check", str(tmp_path / "run")).returncode == 1
+
+
+def test_of_several_paths_the_worst_is_the_exit_code(lantern: Lantern, tmp_path: Path) -> None:
+    good, stale = save(tmp_path, "good.jsonl", GOOD), save(tmp_path, "stale.jsonl", STALE)
+    broken = save(tmp_path, "broken.jsonl", [*GOOD, "{"])
+    done = lantern("check", good, stale, broken, "--json")
+    assert done.returncode == 1
+    assert [(found["path"], found["outcome"]) for found in objects(done.stdout)] == [
+        (good, "pass"),
+        (stale, "violation"),
+        (broken, "malformed"),
+    ]
+    assert lantern("check", good, broken).returncode == 5
+
+
+def test_a_torn_last_line_is_a_note(lantern: Lantern, tmp_path: Path) -> None:
+    done = lantern("check", save(tmp_path, "torn.jsonl", "\n".join([*GOOD, GOOD[1][:-9]]).encode()))
+    assert done.returncode == 0
+    assert b"note: the last line is torn" in done.stdout
+
+
+BROKEN = {
+    "half an object in the middle": [*GOOD[:3], '{"process":', *GOOD[3:]],
+    "no number": [*GOOD, line(2, "invoke", "write", float("nan")), HEADER],
+    "a completion of nothing": [*GOOD, line(7, "ok", "read", 1)],
+    "two calls open": [*GOOD, line(1, "invoke", "read"), line(1, "invoke", "read")],
+    "a process heard of again": [
+        *GOOD,
+        line(1, "invoke", "write", 3),
+        line(1, "info", "write", 3),
+        line(1, "invoke", "read"),
+    ],
+    "an unknown type": [*GOOD, line(1, "maybe", "read")],
+    "an unknown schema": ['{"schema":99,"kind":"lantern-history"}', *GOOD[1:]],
+    "a duplicate index": [*GOOD, line(1, "invoke", "read", index=4), line(1, "ok", "read", 1, index=4)],
+    "not UTF-8": "\n".join(GOOD).encode() + b'\n"\xff\xfe"\n' + GOOD[1].encode(),
+    "carriage returns": "\r\n".join(GOOD).encode() + b"\r\n",
+    "random bytes": bytes(range(256)) * 8,
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_broken_history_is_malformed_with_file_and_line(
+    lantern: Lantern, tmp_path: Path, what: str
+) -> None:
+    path = save(tmp_path, "broken.jsonl", BROKEN[what])  # type: ignore[arg-type]
+    done = lantern("check", path, "--json")
+    assert done.returncode == 5
+    (found,) = objects(done.stdout)
+    assert found["outcome"] == "malformed"
+    assert path in found["error"]
+
+
+def test_an_empty_history_was_not_exercised(lantern: Lantern, tmp_path: Path) -> None:
+    for content in (b"", HEADER.encode() + b"\n"):
+        assert lantern("check", save(tmp_path, "empty.jsonl", content)).returncode == 4
+
+
+def test_a_tail_of_nuls_is_a_note(lantern: Lantern, tmp_path: Path) -> None:
+    data = "".join(f"{text}\n" for text in GOOD).encode() + b"\0" * 4096
+    done = lantern("check", save(tmp_path, "cut.jsonl", data))
+    assert done.returncode == 0
+    assert b"note: 4096 NUL bytes" in done.stdout
+
+
+def test_lenient_skips_what_cannot_be_read(lantern: Lantern, tmp_path: Path) -> None:
+    path = save(tmp_path, "broken.jsonl", BROKEN["half an object in the middle"])  # type: ignore[arg-type]
+    done = lantern("check", "--lenient", path)
+    assert done.returncode == 0
+    assert b"note:" in done.stdout
+
+
+def test_a_file_beyond_the_memory_limit_is_unknown(lantern: Lantern, tmp_path: Path) -> None:
+    path = save(tmp_path, "large.jsonl", b"\n" * (2 << 20))
+    done = lantern("check", "--memory-limit", "1", path, "--json")
+    assert done.returncode == 3
+    assert "memory limit" in objects(done.stdout)[0]["error"]
+
+
+def test_a_spent_time_limit_is_unknown(lantern: Lantern, tmp_path: Path) -> None:
+    done = lantern("check", "--time-limit", "1e-9", save(tmp_path, "good.jsonl", GOOD))
+    assert done.returncode == 3
+    assert b"time limit" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--initial", "NaN"),
+        ("--initial", "nothing"),
+        ("--time-limit", "0"),
+        ("--memory-limit", "-1"),
+        ("--model", "teapot"),
+        ("--format", "teapot"),
+        ("--ties", "loose"),
+        ("/nowhere/at/all",),
+    ],
+)
+def test_a_bad_option_is_a_usage_error(
+    lantern: Lantern, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    done = lantern("check", save(tmp_path, "good.jsonl", GOOD), *arguments)
+    assert done.returncode == 2
+    assert done.stdout == b""
+
+
+def test_the_initial_state_can_be_given(lantern: Lantern, tmp_path: Path) -> None:
+    path = save(tmp_path, "read.jsonl", [line(1, "invoke", "read"), line(1, "ok", "read", 7)])
+    assert lantern("check", path).returncode == 1
+    assert lantern("check", path, "--initial", "7").returncode == 0
+
+
+def test_hostile_text_reaches_no_terminal(lantern: Lantern, tmp_path: Path) -> None:
+    hostile = "\x1b]0;owned\x07\u202e</script>\u2028"
+    lines = [
+        line(0, "invoke", "write", hostile, node=hostile),
+        line(0, "ok", "write", hostile),
+        line(1, "invoke", "read"),
+        line(1, "ok", "read", hostile + "!"),
+    ]
+    (tmp_path / hostile.replace("/", "")).mkdir()
+    path = save(tmp_path / hostile.replace("/", ""), "history.jsonl", lines)
+    done = lantern("check", path)
+    assert done.returncode == 1
+    shown = done.stdout.decode()
+    assert all(char.isprintable() for text in shown.split("\n") for char in text)
+    assert "owned" in shown
+
+
+def test_a_failure_on_one_path_hides_no_violation_of_another(lantern: Lantern, tmp_path: Path) -> None:
+    stale = save(tmp_path, "stale.jsonl", STALE)
+    patch = (
+        "import harness.cli.check as module\n"
+        "judge, seen = module.check_history, []\n"
+        "def once(*args, **kwargs):\n"
+        "    seen.append(1)\n"
+        "    if len(seen) == 2: raise RuntimeError('boom')\n"
+        "    return judge(*args, **kwargs)\n"
+        "module.check_history = once\n"
+    )
+    done = lantern("check", stale, stale, "--json", patch=patch)
+    assert [found["outcome"] for found in objects(done.stdout)] == ["violation", "harness-failure"]
+    assert done.returncode == 1
+
+
+def test_an_interruption_keeps_what_was_proved(lantern: Lantern, tmp_path: Path) -> None:
+    good, stale = save(tmp_path, "good.jsonl", GOOD), save(tmp_path, "stale.jsonl", STALE)
+    patch = (
+        "import harness.cli.check as module\n"
+        "judge, seen = module.check_history, []\n"
+        "def once(*args, **kwargs):\n"
+        "    seen.append(1)\n"
+        "    if len(seen) == 2: raise KeyboardInterrupt\n"
+        "    return judge(*args, **kwargs)\n"
+        "module.check_history = once\n"
+    )
+    assert lantern("check", stale, good, good, patch=patch).returncode == 1
+    done = lantern("check", good, good, stale, "--json", patch=patch)
+    assert done.returncode == 130
+    assert [found["outcome"] for found in objects(done.stdout)] == ["pass", "interrupted"]
+
+
+def published() -> list[tuple[str, str]]:
+    manifest = HISTORIES / "manifest.jsonl"
+    if not manifest.exists():
+        return []
+    rows = [json.loads(text) for text in manifest.read_text().splitlines()]
+    return [(row["path"], row["verdict"]) for row in rows if row["format"].startswith("jepsen-log")]
+
+
+@pytest.mark.skipif(not published(), reason="the public histories are not there (LANTERN_HISTORIES)")
+def test_every_jepsen_etcd_log_gets_its_published_verdict(lantern: Lantern) -> None:
+    known = published()
+    assert len(known) > 50
+    done = lantern("check", "--json", *(str(HISTORIES / path) for path, _ in known))
+    found = {Path(said["path"]).name: said["outcome"] for said in objects(done.stdout)}
+    words = {"linearizable": "pass", "not-linearizable": "violation"}
+    assert found == {Path(path).name: words[verdict] for path, verdict in known}
+    assert done.returncode == 1
+
+
+def test_the_verb_can_be_called_in_process(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = check.main([save(tmp_path, "good.jsonl", GOOD)], standalone_mode=False, obj=Output())
+    assert outcome.code == 0
+    assert capsys.readouterr().out.startswith("PASS")
