@@ -123,7 +123,10 @@ SPOKEN = pytest.mark.parametrize("arguments", ["--help", "list policies", "list 
 
 
 def shell(line: str, place: Path) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(["bash", "-c", line], cwd=place, capture_output=True, timeout=50, check=False)
+    env = {**os.environ, "TMPDIR": str(place)}
+    return subprocess.run(
+        ["bash", "-c", line], cwd=place, env=env, capture_output=True, timeout=50, check=False
+    )
 
 
 @SPOKEN
