@@ -1,0 +1,88 @@
+"""Every oracle over one run, in the order in which a reader wants them.
+
+Oracles see what was *declared*, never what was planted. One that does not apply says so: leases may
+overlap by design under one policy, votes are free under another, and a remote engine has no clock that
+all nodes share.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from checker.oracles import availability as available
+from checker.oracles import clock_audit as clocks
+from checker.oracles import lease_overlap as overlap
+from checker.oracles import promise as promises
+from checker.oracles.holdings import holdings
+from checker.oracles.raft import raft
+from checker.oracles.result import OracleResult, unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from checker.operations import Operation
+    from checker.timeline import Timelines
+
+
+class Declared(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run said of itself before it started.
+
+    ``nodes`` are all voters. ``overlap`` and ``promise`` say whether the policy owes what those oracles
+    look for; ``common_clock`` whether the nodes' true stamps come from one clock. ``healed_ns`` counts
+    from the run's origin; None if nothing was ever healed, and then availability is not judged.
+    """
+
+    nodes: tuple[str, ...]
+    drift_ppm: int | None = None
+    overlap: bool = True
+    promise: bool = True
+    common_clock: bool = True
+    healed_ns: int | None = None
+    resume_within_ns: int = 10_000_000_000
+    availability_required: bool = False
+
+
+def judge(
+    operations: Sequence[Operation], timelines: Timelines, declared: Declared
+) -> tuple[OracleResult, ...]:
+    """Return what every oracle says."""
+    return (
+        *_on_one_clock(timelines, declared),
+        raft(timelines),
+        _availability(operations, declared),
+        *_audit(timelines, declared),
+    )
+
+
+def _on_one_clock(timelines: Timelines, declared: Declared) -> Iterator[OracleResult]:
+    held = {node: holdings(timeline) for node, timeline in timelines.items()}
+    why_not = None if declared.common_clock else "the nodes have no clock in common"
+    by_design = "the policy does not owe it"
+    if why_not or not declared.overlap:
+        yield unavailable(overlap.NAME, overlap.KIND, why_not or by_design)
+    else:
+        yield overlap.lease_overlap(timelines, held=held)
+    if why_not or not declared.promise:
+        yield unavailable(promises.NAME, promises.KIND, why_not or by_design)
+    else:
+        yield promises.promise(timelines, nodes=declared.nodes, held=held)
+
+
+def _availability(operations: Sequence[Operation], declared: Declared) -> OracleResult:
+    if declared.healed_ns is None:
+        return unavailable(available.NAME, available.KIND, "there was nothing to heal")
+    return available.availability(
+        operations,
+        healed_ns=declared.healed_ns,
+        bound_ns=declared.resume_within_ns,
+        required=declared.availability_required,
+    )
+
+
+def _audit(timelines: Timelines, declared: Declared) -> Iterator[OracleResult]:
+    if not declared.common_clock:
+        yield unavailable(clocks.NAME, clocks.KIND, "the nodes have no clock in common")
+    else:
+        yield clocks.clock_audit(timelines, drift_ppm=declared.drift_ppm)
