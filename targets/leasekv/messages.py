@@ -15,6 +15,8 @@ import msgspec
 
 from checker.events import ReadPath, Served
 
+Key = str | int | None  # hashable on every replica; None is a no-op's
+
 
 class Op(StrEnum):
     """What a client can ask of a key, and what a log entry can do to it."""
@@ -53,7 +55,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     index: int
     term: int
     op: Op
-    key: Any = None
+    key: Key = None
     value: Any = None
 
 
@@ -120,7 +122,7 @@ class Request(msgspec.Struct, frozen=True, array_like=True, tag="Q"):
 
     id: int
     op: Op
-    key: Any
+    key: Key
     value: Any = None
     path: ReadPath | None = None
 

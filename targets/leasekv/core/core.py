@@ -1,0 +1,384 @@
+"""The node's core: ``step(input, reading) -> Ready``. It decides and does nothing.
+
+This module only dispatches: it looks at the clocks first, moves the term and the role, and tells the
+parts what happened. Which part decides what:
+
+* `Election`: promises, votes, campaigns;       * `Replication`: rounds and logs of the others;
+* `Lease`: what acknowledgements are worth;     * `Reads`: how a read is answered;
+* `Writes`: appending and applying;             * `Log`, `Outbox`: what there is, what is to be done.
+
+Order within a step. Clocks before everything: an anomaly voids the lease before this very input could
+be served from it (L11). A higher term, or a quorum lost, ends leadership with all it supported before
+anything else is handled (L6, L7). A step ends with applying what is due and naming the next wake-up.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+import msgspec
+
+from checker.evidence import Booted, ClockAnomaly, Refused, Revoked, RoleChanged, TermChanged
+from targets.cluster import Role
+from targets.leasekv.messages import (
+    Append,
+    AppendReply,
+    Code,
+    IndexReply,
+    IndexRequest,
+    Op,
+    PeerMessage,
+    Request,
+    RequestVote,
+    Response,
+    VoteReply,
+)
+from targets.leasekv.ports import (
+    Asked,
+    CampaignNow,
+    ClientGone,
+    Input,
+    Persisted,
+    Ready,
+    Received,
+    Restored,
+    SetApplyDelay,
+    TimerDue,
+)
+from targets.leasekv.rules import ClockView
+
+from .election import Election, Stage
+from .follower import refuse_append, take_append
+from .lease import Lease
+from .log import Log
+from .outbox import Outbox
+from .reads import Reads
+from .replication import Replication
+from .state import State
+from .writes import Writes
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from targets.clock import Reading
+    from targets.leasekv.config import NodeConfig
+    from targets.leasekv.rules import Rules
+
+
+class CoreStatus(msgspec.Struct, frozen=True):
+    """What a node knows of itself. ``lease_remaining_ns`` is None where it believes in no lease."""
+
+    role: Role
+    term: int
+    leader: str | None
+    commit_index: int
+    applied_index: int
+    lease_remaining_ns: int | None
+    boot: int
+
+
+class Core:
+    """One node of leasekv, without a clock, a socket or a disk.
+
+    ``wake_ns`` is when, on the node's monotonic clock, `TimerDue` would do something next. What boot
+    itself has to say leaves with the first step's Ready; the first wake-up is due at once.
+    """
+
+    def __init__(
+        self, config: NodeConfig, rules: Rules, restored: Restored, rng: Random, reading: Reading
+    ) -> None:
+        peers = tuple(name for name in config.nodes if name != config.node)
+        log = Log(restored.entries)
+        self._state = state = State(
+            config=config,
+            rules=rules,
+            rng=rng,
+            log=log,
+            out=Outbox(config.limits.held_max),
+            peers=peers,
+            acks_needed=len(config.nodes) // 2,
+            boot=restored.boot,
+            reading=reading,
+            sampled=reading,
+            term=restored.hard.term,
+            voted_for=restored.hard.voted_for,
+        )
+        brand_new = restored.hard.term == 0 and log.last_index == 0
+        self._election = Election(state, brand_new=brand_new)
+        self._lease = Lease(state)
+        self._replication = Replication(state)
+        self._writes = Writes(state)
+        self._reads = Reads(state, self._lease, self._replication, self._writes)
+        self._sample_due_ns = reading.mono_ns
+        self.wake_ns = reading.mono_ns
+        state.out.fact(Booted(restored.boot, restored.hard.term))
+
+    def step(self, event: Input, reading: Reading) -> Ready:
+        """Take one input at one reading of the node's clocks; return what is to be done."""
+        self._look_at_clocks(reading)
+        match event:
+            case Received(peer, message):
+                if peer in self._state.peers:
+                    self._hear(peer, message)
+            case Asked(client, request):
+                self._ask(client, request)
+            case Persisted(seq):
+                self._persisted(seq)
+            case TimerDue():
+                self._tick()
+            case ClientGone(client):
+                self._writes.forget_client(client)
+                self._reads.forget_client(client)
+            case CampaignNow():
+                self._campaign()
+            case SetApplyDelay(delay_ns):
+                self._writes.set_delay(delay_ns)
+            case _:
+                assert_never(event)
+        self._apply()
+        return self._flush()
+
+    def status(self, reading: Reading) -> CoreStatus:
+        """Return what the node knows of itself, its lease judged at ``reading``."""
+        state = self._state
+        return CoreStatus(
+            state.role,
+            state.term,
+            state.leader,
+            state.commit_index,
+            state.applied_index,
+            self._lease.remaining_ns(reading),
+            state.boot,
+        )
+
+    # Clocks.
+
+    def _look_at_clocks(self, reading: Reading) -> None:
+        state = self._state
+        config = state.config
+        view = ClockView(
+            state.reading,
+            reading,
+            self.wake_ns,
+            config.heartbeat_ns,
+            config.clock_step_ns,
+            config.drift_ppm,
+        )
+        state.reading = reading
+        anomaly = state.rules.anomaly(view)
+        if anomaly is None:
+            return
+        state.out.fact(ClockAnomaly(state.term, anomaly.kind, anomaly.size_ns))
+        if state.role is Role.LEADER:
+            state.out.fact(Revoked(state.term, anomaly.kind))
+            self._lease.void(self._replication.last_round + 1)
+
+    def _tick(self) -> None:
+        state = self._state
+        now_ns = state.reading.mono_ns
+        if now_ns >= self._sample_due_ns:
+            self._sample_due_ns = now_ns + state.config.sample_ns
+            state.sampled = state.reading
+        if state.role is Role.LEADER:
+            if now_ns >= self._replication.heartbeat_ns:
+                self._check_quorum(now_ns)
+        elif now_ns >= self._election.due_ns:
+            if self._election.bound():
+                self._election.wait_out_promise()
+            else:
+                self._campaign()
+        self._reads.expire()
+
+    def _check_quorum(self, now_ns: int) -> None:
+        # L8, for liveness only: a leader nobody follows makes room, and its clients are told.
+        if self._replication.followed_ns() < now_ns - 2 * self._state.config.election_ns:
+            self._follow(self._state.term, None, reason="quorum")
+        else:
+            self._replication.beat()
+
+    # Roles.
+
+    def _follow(self, term: int, leader: str | None, *, reason: str) -> None:
+        """Become a follower in ``term``, which is this one or a higher; L6 before anything else."""
+        state = self._state
+        before = state.role
+        if before is Role.LEADER:
+            self._election.extend_promise(self._replication.followed_ns() + state.config.election_ns)
+            state.out.fact(Revoked(state.term, reason))
+            self._lease.void(1)
+            self._replication.stop()
+        state.role = Role.FOLLOWER
+        state.leader = leader
+        if term > state.term:
+            state.remember(term, None)
+            state.out.fact(TermChanged(term))
+        self._election.end()
+        self._election.draw_timeout()
+        if before is not Role.FOLLOWER:
+            state.out.fact(RoleChanged(state.term, Role.FOLLOWER.value))
+        if before is Role.LEADER:
+            self._election.rest()
+        self._writes.abandon()
+        self._reads.abandon()
+
+    def _campaign(self) -> None:
+        if self._state.role is Role.LEADER:
+            return
+        if self._election.bound():
+            self._election.refuse_oneself()
+        elif self._election.ask_first():
+            self._vote_for_oneself()
+
+    def _vote_for_oneself(self) -> None:
+        state = self._state
+        state.role = Role.CANDIDATE
+        state.leader = None
+        state.remember(state.term + 1, state.config.node)
+        state.out.fact(TermChanged(state.term))
+        state.out.fact(RoleChanged(state.term, Role.CANDIDATE.value))
+        self._reads.abandon()
+        self._election.vote()
+
+    def _lead(self) -> None:
+        state = self._state
+        state.role = Role.LEADER
+        state.leader = state.config.node
+        state.out.fact(RoleChanged(state.term, Role.LEADER.value))
+        self._election.end()
+        self._lease.void(1)
+        self._replication.start()
+        state.noop_index = self._writes.append(Op.NOOP)
+        self._replication.beat()
+
+    # Peers.
+
+    def _hear(self, peer: str, message: PeerMessage) -> None:
+        match message:
+            case AppendReply():
+                self._hear_ack(peer, message)
+            case Append():
+                self._hear_leader(peer, message)
+            case IndexRequest():
+                if message.term > self._state.term:
+                    self._follow(message.term, None, reason="term")
+                self._reads.ask_for_index(peer, message)
+            case IndexReply():
+                self._reads.index_known(message)
+            case RequestVote():
+                self._hear_candidate(peer, message)
+            case VoteReply():
+                self._hear_vote(peer, message)
+            case _:
+                assert_never(message)
+
+    def _hear_leader(self, peer: str, message: Append) -> None:
+        state = self._state
+        if message.term < state.term:
+            refuse_append(state, peer, message)
+            return
+        if message.term > state.term or state.leader != peer:
+            assert state.role is not Role.LEADER or message.term > state.term, "one leader a term"
+            self._follow(message.term, peer, reason="term")
+        elif self._election.stage is not Stage.NONE:
+            self._election.end()
+        self._election.promise(peer, message.round)
+        before = state.commit_index
+        take_append(state, peer, message)
+        if state.commit_index > before:
+            self._writes.committed()
+
+    def _hear_ack(self, peer: str, reply: AppendReply) -> None:
+        state = self._state
+        if reply.term > state.term:
+            self._follow(reply.term, None, reason="term")
+        if reply.term != state.term or state.role is not Role.LEADER:
+            return
+        sent_at = self._replication.acknowledged(peer, reply)
+        if sent_at is not None:
+            self._lease.credit(peer, reply.round, sent_at)
+        self._maybe_commit()
+        self._reads.confirm()
+
+    def _hear_candidate(self, peer: str, ask: RequestVote) -> None:
+        state = self._state
+        if state.role is Role.LEADER:
+            self._election.extend_promise(self._replication.followed_ns() + state.config.election_ns)
+        refused = self._election.refusal_untouched(ask)
+        if refused is None:
+            if not ask.pre and ask.term > state.term:
+                self._follow(ask.term, None, reason="term")
+            refused = self._election.refusal(peer, ask)
+        self._election.answer(peer, ask, refused)
+
+    def _hear_vote(self, peer: str, reply: VoteReply) -> None:
+        if not reply.granted and reply.term > self._state.term:
+            self._follow(reply.term, None, reason="term")
+        elif self._election.count(peer, reply):
+            if self._election.stage is Stage.ASKING:
+                self._vote_for_oneself()
+            else:
+                self._lead()
+
+    # The log.
+
+    def _persisted(self, seq: int) -> None:
+        state = self._state
+        state.out.durable(seq)
+        state.log.persisted(seq)
+        if self._election.count_own():
+            self._lead()
+        elif state.role is Role.LEADER:
+            self._maybe_commit()
+
+    def _maybe_commit(self) -> None:
+        state = self._state
+        if state.log.last_index == state.commit_index:
+            return
+        index = self._replication.committable()
+        # Only an entry of one's own term commits by counting; older ones follow it.
+        if index <= state.commit_index or state.log.term_at(index) != state.term:
+            return
+        opened = state.commit_index < state.noop_index
+        state.commit_index = index
+        self._writes.committed()
+        if opened:
+            self._reads.barrier_passed()
+
+    def _apply(self) -> None:
+        due_ns = self._writes.due_ns
+        if due_ns is None or due_ns > self._state.reading.mono_ns:
+            return
+        for read, value in self._writes.apply_due():
+            self._reads.found(read, value)
+        self._reads.applied()
+
+    # Clients.
+
+    def _ask(self, client: int, request: Request) -> None:
+        state = self._state
+        if len(self._reads.table) + len(self._writes) >= state.config.limits.pending_max:
+            state.out.fact(Refused(state.term, Code.OVERLOADED.value))
+            state.out.reply(client, Response(request.id, Code.OVERLOADED, None, state.leader))
+        elif request.op is Op.READ:
+            self._reads.ask(client, request)
+        elif self._writes.ask(client, request):
+            self._replication.broadcast()
+
+    # The end of a step.
+
+    def _flush(self) -> Ready:
+        state = self._state
+        ready = state.out.flush()
+        persist = ready.persist
+        if persist is not None and persist.entries:
+            state.log.writing(persist.seq, persist.entries[0].index, persist.entries[-1].index)
+        leading = state.role is Role.LEADER
+        wake_ns = min(
+            self._sample_due_ns,
+            self._replication.heartbeat_ns if leading else self._election.due_ns,
+        )
+        for due_ns in (self._reads.table.due_ns, self._writes.due_ns):
+            if due_ns is not None and due_ns < wake_ns:
+                wake_ns = due_ns
+        self.wake_ns = wake_ns
+        return ready

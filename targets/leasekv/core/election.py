@@ -1,0 +1,190 @@
+"""Promises, votes and campaigns.
+
+A *promise* is the node's word that it helps nobody depose the leader it last heard from: it lasts E on
+the node's own monotonic clock from the receipt of a round, it is given again by every round, and
+nothing but time ends it (F1, F5). While it binds, the node refuses votes without looking at the term
+(F2) and does not campaign, since a campaign is a vote for oneself (F3). A node that has lived before
+cannot know what it promised, so it starts with a promise of E (F4); a brand-new one has none.
+
+A leader's promise is to itself: it lasts E from the send of the newest round a quorum has
+acknowledged, so a leader that is being followed does not help to depose itself.
+
+A campaign asks first whether it would win (pre-vote: nothing is remembered, no term moves), then in
+earnest. A node counts its own vote once its disk has it.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from checker.evidence import Promised, Voted
+from targets.cluster import Role
+from targets.leasekv.messages import RequestVote, VoteReply
+from targets.leasekv.rules import PromiseView
+
+if TYPE_CHECKING:
+    from .state import State
+
+LEASE: Final = "lease"
+TERM: Final = "term"
+LOG: Final = "log"
+VOTED: Final = "voted"
+
+
+class Stage(Enum):
+    """How far a campaign has come."""
+
+    NONE = "none"
+    ASKING = "asking"
+    VOTING = "voting"
+
+
+class Election:
+    """One node's promise, its timer and its campaign."""
+
+    __slots__ = ("_granted", "_own_vote_seq", "_state", "_timeout_ns", "due_ns", "promise_ns", "stage")
+
+    def __init__(self, state: State, *, brand_new: bool) -> None:
+        self._state = state
+        now_ns = state.reading.mono_ns
+        self.promise_ns = now_ns if brand_new else now_ns + state.config.election_ns
+        self.stage = Stage.NONE
+        self._granted: set[str] = set()
+        self._own_vote_seq = 0
+        self.draw_timeout()
+        self.rest()
+
+    # The timer.
+
+    def draw_timeout(self) -> None:
+        """Choose this node's next election timeout; once per change of role or term is enough."""
+        config = self._state.config
+        self._timeout_ns = config.election_ns + self._state.rng.randint(0, config.election_jitter_ns)
+
+    def rest(self) -> None:
+        """Start the timer again."""
+        self.due_ns = self._state.reading.mono_ns + self._timeout_ns
+
+    def wait_out_promise(self) -> None:
+        """Try again when the promise, which binds now that the timer has run out, does not."""
+        self.due_ns = self.promise_ns
+
+    # The promise.
+
+    def promise(self, holder: str, round_: int) -> None:
+        """F1: promise ``holder`` silence for E from now; a promise is never shortened."""
+        state = self._state
+        self.extend_promise(state.reading.mono_ns + state.config.election_ns)
+        state.out.fact(Promised(state.term, holder, round_, self.promise_ns))
+        self.rest()
+
+    def extend_promise(self, until_ns: int) -> None:
+        """Promise silence until then, if that is later than what was promised."""
+        self.promise_ns = max(self.promise_ns, until_ns)
+
+    def bound(self) -> bool:
+        """Whether the promise forbids a vote, for others or oneself."""
+        return self._state.rules.promise_binds(PromiseView(self._state.reading.mono_ns, self.promise_ns))
+
+    # Votes for others.
+
+    def refusal_untouched(self, ask: RequestVote) -> str | None:
+        """Why not, as far as it can be told without moving to the asked term; None: go on."""
+        if self.bound():
+            return LEASE
+        if ask.term < self._state.term or (ask.pre and ask.term == self._state.term):
+            return TERM
+        return None
+
+    def refusal(self, candidate: str, ask: RequestVote) -> str | None:
+        """Why not, now that the term is no obstacle; None: granted."""
+        state = self._state
+        if not state.log.as_good_as(ask.last_index, ask.last_term):
+            return LOG
+        if not ask.pre and state.voted_for not in {None, candidate}:
+            return VOTED
+        return None
+
+    def answer(self, candidate: str, ask: RequestVote, refused: str | None) -> None:
+        """Say it. A vote is said once it is durable and puts the node's own campaign off (F6)."""
+        state = self._state
+        granted = refused is None
+        state.out.fact(Voted(state.term, candidate, ask.pre, granted, refused))
+        if granted and not ask.pre:
+            if state.voted_for is None:
+                state.remember(state.term, candidate)
+            self.rest()
+        reply = VoteReply(ask.term if granted else state.term, ask.pre, granted, refused)
+        if ask.pre:
+            state.out.send(candidate, reply)
+        else:
+            state.out.send_once_durable(candidate, reply, state.hard_seq)
+
+    # Own campaign.
+
+    def ask_first(self) -> bool:
+        """Ask whether the others would vote; return whether that is already enough."""
+        state = self._state
+        self._begin(Stage.ASKING)
+        state.out.fact(Voted(state.term, state.config.node, pre=True, granted=True, reason=None))
+        self._granted.add(state.config.node)
+        self._ask(RequestVote(state.term + 1, True, state.log.last_index, state.log.last_term))
+        return self._enough()
+
+    def vote(self) -> None:
+        """Vote for oneself in the term just entered and ask the others, once that is durable."""
+        state = self._state
+        self._begin(Stage.VOTING)
+        state.out.fact(Voted(state.term, state.config.node, pre=False, granted=True, reason=None))
+        self._own_vote_seq = state.hard_seq
+        self._ask(RequestVote(state.term, False, state.log.last_index, state.log.last_term))
+
+    def refuse_oneself(self) -> None:
+        """Note that the node's own promise forbade it to campaign."""
+        state = self._state
+        state.out.fact(Voted(state.term, state.config.node, pre=True, granted=False, reason=LEASE))
+
+    def end(self) -> None:
+        """End the campaign, won or lost."""
+        self.stage = Stage.NONE
+        self._granted.clear()
+
+    def count(self, peer: str, reply: VoteReply) -> bool:
+        """Count an answer; return whether this stage of the campaign is won by it."""
+        state = self._state
+        if not reply.granted:
+            return False
+        asked = (
+            self.stage is Stage.ASKING and reply.pre and reply.term == state.term + 1,
+            self.stage is Stage.VOTING and not reply.pre and reply.term == state.term,
+        )
+        if not any(asked):
+            return False
+        self._granted.add(peer)
+        return self._enough()
+
+    def count_own(self) -> bool:
+        """Count the node's own vote if the disk has it; return whether the campaign is won by it."""
+        state = self._state
+        if self.stage is not Stage.VOTING or state.out.durable_seq < self._own_vote_seq:
+            return False
+        self._granted.add(state.config.node)
+        return self._enough()
+
+    def _begin(self, stage: Stage) -> None:
+        self.stage = stage
+        self._granted.clear()
+        self.draw_timeout()
+        self.rest()
+
+    def _ask(self, ask: RequestVote) -> None:
+        state = self._state
+        for peer in state.peers:
+            if ask.pre:
+                state.out.send(peer, ask)
+            else:
+                state.out.send_once_durable(peer, ask, state.hard_seq)
+
+    def _enough(self) -> bool:
+        return len(self._granted) > self._state.acks_needed and self._state.role is not Role.LEADER

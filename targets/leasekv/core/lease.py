@@ -1,0 +1,87 @@
+"""The leader's lease: what a quorum's acknowledgements are worth, and for how long.
+
+Every acknowledged round credits its peer with an instant (the send, by the right rule). The lease
+starts at the newest instant that a majority reaches, the leader's own entry counting as "now", and
+lasts D. It starts empty with every leadership: votes give no lease (L1). It is judged afresh for each
+read that asks (L4); what the core never keeps is an answer.
+
+After a clock anomaly everything credited so far is void, and so is every round already sent (L11).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from checker.evidence import Checked, OwnClock
+from targets.cluster import Role
+from targets.leasekv.rules import Ack, LeaseView, Look
+
+from .quorum import backed_by
+
+if TYPE_CHECKING:
+    from targets.clock import Reading
+
+    from .state import State
+
+
+class Lease:
+    """Credits by peer, on the clock the rules measure leases on."""
+
+    __slots__ = ("_clock", "_credits", "_first_round", "_start_ns", "_state", "length_ns")
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._clock = state.rules.lease_clock
+        self.length_ns = state.rules.lease_ns(state.config.bounds)
+        self.void(1)
+
+    def void(self, first_round: int) -> None:
+        """Forget everything; only rounds from ``first_round`` on count."""
+        self._credits: dict[str, int] = {}
+        self._first_round = first_round
+        self._start_ns: int | None = None
+
+    def credit(self, peer: str, round_: int, sent: Reading) -> None:
+        """L2: ``peer`` acknowledged a round sent at ``sent``, in this term, just now."""
+        if round_ < self._first_round:
+            return
+        state = self._state
+        ack = Ack(self._on_clock(sent), self._on_clock(state.reading))
+        value = state.rules.credit_ns(ack)
+        if value <= self._credits.get(peer, value - 1):
+            return
+        self._credits[peer] = value
+        if len(self._credits) >= state.acks_needed:
+            # L3; one's own entry is "now", so it is never what a majority is waiting for.
+            self._start_ns = backed_by(self._credits.values(), state.acks_needed)
+
+    def end_ns(self) -> int | None:
+        """When the lease ends on its clock; None if no quorum backs one."""
+        if self._state.acks_needed == 0:
+            return self._on_clock(self._state.reading) + self.length_ns
+        return None if self._start_ns is None else self._start_ns + self.length_ns
+
+    def check(self) -> int | None:
+        """Judge the lease for a read; return what is left of it, None if it may not serve.
+
+        A lease that compares no clock has nothing left to tell: 0.
+        """
+        state = self._state
+        look = Look(self._on_clock(state.reading), self._on_clock(state.sampled))
+        read_ns = state.rules.judged_at_ns(look)
+        judged = state.rules.judge_lease(LeaseView(read_ns, self.end_ns()))
+        state.out.fact(Checked(state.term, judged.granted, self._clock, read_ns, judged.until_ns))
+        if not judged.granted:
+            return None
+        return 0 if judged.until_ns is None else judged.until_ns - read_ns
+
+    def remaining_ns(self, reading: Reading) -> int | None:
+        """Return what is left of the lease at ``reading``, for people; None where there is none."""
+        end_ns = self.end_ns()
+        if self._state.role is not Role.LEADER or end_ns is None:
+            return None
+        left_ns = end_ns - self._on_clock(reading)
+        return left_ns if left_ns > 0 else None
+
+    def _on_clock(self, reading: Reading) -> int:
+        return reading.mono_ns if self._clock is OwnClock.MONOTONIC else reading.wall_ns

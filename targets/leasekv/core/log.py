@@ -1,0 +1,115 @@
+"""The log, in memory: entries, how far they are on disk, and where two logs part.
+
+A plain list with an offset, never copied; the offset is where a snapshot will end one day and is 0
+until then. Indexes start at 1; index 0 stands for "before the log" and has term 0.
+
+Durability. Entries are appended at once and become durable later, in the order they were handed to
+the disk. ``durable_index`` is the longest prefix of *this* log the disk holds: an overwritten tail
+takes it back at once, although the disk still holds the old entries.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from targets.leasekv.messages import Entry
+
+
+class Log:
+    """Entries ``offset + 1`` to ``last_index``."""
+
+    __slots__ = ("_entries", "_writing", "durable_index", "last_index", "last_term", "offset")
+
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self._entries = list(entries)
+        self.offset = 0
+        self.last_index = len(self._entries)
+        self.last_term = self._entries[-1].term if self._entries else 0
+        self.durable_index = self.last_index
+        self._writing: deque[tuple[int, int, int]] = deque()
+        for index, entry in enumerate(self._entries, start=1):
+            if entry.index != index:
+                raise ValueError(f"restored entry number {index} says it is {entry.index}")
+
+    def entry(self, index: int) -> Entry:
+        """Return the entry at ``index``, which must be there."""
+        return self._entries[index - self.offset - 1]
+
+    def term_at(self, index: int) -> int | None:
+        """Return the term of the entry at ``index``; None beyond the end."""
+        if index == self.last_index:
+            return self.last_term
+        if index > self.last_index:
+            return None
+        return self._entries[index - self.offset - 1].term if index > self.offset else 0
+
+    def slice(self, first: int, count_max: int) -> tuple[Entry, ...]:
+        """Return at most ``count_max`` entries from ``first`` on."""
+        start = first - self.offset - 1
+        return tuple(self._entries[start : start + count_max])
+
+    def append(self, entry: Entry) -> None:
+        """Put ``entry`` behind the last one."""
+        assert entry.index == self.last_index + 1, "a log has no gaps"
+        assert entry.term >= self.last_term, "terms never fall along a log"
+        self._entries.append(entry)
+        self.last_index = entry.index
+        self.last_term = entry.term
+
+    def merge(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """Take over a leader's entries, which follow on an agreed one; return those that were news.
+
+        Entries already here are left alone: a late, shorter message must not cut off what a newer
+        one brought. Only a conflicting term cuts the tail.
+        """
+        for position, entry in enumerate(entries):
+            mine = self.term_at(entry.index)
+            if mine == entry.term:
+                continue
+            if mine is not None:
+                self._cut(entry.index)
+            news = entries[position:]
+            for new in news:
+                self.append(new)
+            return news
+        return ()
+
+    def _cut(self, first: int) -> None:
+        del self._entries[first - self.offset - 1 :]
+        self.last_index = first - 1
+        self.last_term = self._entries[-1].term if self._entries else 0
+        self.durable_index = min(self.durable_index, first - 1)
+
+    def conflict_before(self, index: int) -> int:
+        """Return where a leader should look next for agreement, its entry at ``index`` being wrong.
+
+        The first entry of the conflicting term: the whole term is skipped in one exchange.
+        """
+        if index > self.last_index:
+            return self.last_index + 1
+        term = self.term_at(index)
+        while index > self.offset + 1 and self.term_at(index - 1) == term:
+            index -= 1
+        return index
+
+    def writing(self, seq: int, first: int, last: int) -> None:
+        """Note that entries ``first`` to ``last`` went to the disk under persist ``seq``."""
+        self._writing.append((seq, first, last))
+
+    def persisted(self, seq: int) -> None:
+        """Note that everything up to persist ``seq`` is durable."""
+        written = self._writing
+        durable = self.durable_index
+        while written and written[0][0] <= seq:
+            durable = written.popleft()[2]
+        for _, first, _ in written:
+            durable = min(durable, first - 1)
+        self.durable_index = durable
+
+    def as_good_as(self, last_index: int, last_term: int) -> bool:
+        """Tell whether a candidate's log, ending like that, is at least as up to date as this one."""
+        return (last_term, last_index) >= (self.last_term, self.last_index)

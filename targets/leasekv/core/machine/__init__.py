@@ -1,0 +1,1 @@
+"""State machines that a log drives."""

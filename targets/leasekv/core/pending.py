@@ -1,0 +1,105 @@
+"""Reads under way: a table in order of arrival, so that the first one is also the first to be late.
+
+Every read has the same time to live, measured on the node's monotonic clock. Where it waits decides
+which code it ends with when that is over: all of them definite, since a read has no effect.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from targets.leasekv.messages import Code
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from checker.events import ReadPath
+    from targets.leasekv.messages import Key
+
+
+class Stage(Enum):
+    """What a read waits for."""
+
+    NEW = "new"
+    BARRIER = "barrier"
+    ROUND = "round"
+    TICKET = "ticket"
+    LOG = "log"
+    APPLIED = "applied"
+    DONE = "done"
+
+    @property
+    def late(self) -> Code:
+        """The code of a read that waited here for too long."""
+        match self:
+            case Stage.BARRIER:
+                return Code.NOT_READY
+            case Stage.APPLIED:
+                return Code.APPLY_TIMEOUT
+            case _:
+                return Code.NO_QUORUM
+
+
+@dataclass(slots=True, eq=False)
+class PendingRead:
+    """One read, of a client or of a follower (``peer``, which wants only the index).
+
+    ``paths`` are the ways still to be tried, ``path`` the one being tried. ``left_ns`` is what was left
+    of the lease when it was checked.
+    """
+
+    key: Key
+    client: int
+    id: int
+    peer: str | None
+    paths: tuple[ReadPath, ...]
+    path: ReadPath
+    deadline_ns: int
+    stage: Stage = Stage.NEW
+    round: int = 0
+    ticket: int = 0
+    index: int = 0
+    left_ns: int | None = None
+
+
+class Table:
+    """The reads that wait for anything."""
+
+    __slots__ = ("_reads",)
+
+    def __init__(self) -> None:
+        self._reads: dict[PendingRead, None] = {}  # an ordered set
+
+    def __len__(self) -> int:
+        return len(self._reads)
+
+    @property
+    def due_ns(self) -> int | None:
+        """When the first read is late; None if none waits."""
+        first = next(iter(self._reads), None)
+        return None if first is None else first.deadline_ns
+
+    def wait(self, read: PendingRead, stage: Stage) -> None:
+        """Let ``read`` wait, keeping its place among the others if it has one."""
+        read.stage = stage
+        self._reads.setdefault(read)
+
+    def done(self, read: PendingRead) -> None:
+        """Take ``read`` out; whoever still holds it sees that it is over."""
+        read.stage = Stage.DONE
+        self._reads.pop(read, None)
+
+    def late(self, now_ns: int) -> Iterator[PendingRead]:
+        """Yield the reads whose time is over, first come first."""
+        while True:
+            read = next(iter(self._reads), None)
+            if read is None or read.deadline_ns > now_ns:
+                return
+            yield read
+            assert read.stage is Stage.DONE, "a late read is answered at once"
+
+    def matching(self, wanted: Callable[[PendingRead], bool]) -> list[PendingRead]:
+        """Return the reads that ``wanted`` accepts, first come first."""
+        return [read for read in self._reads if wanted(read)]

@@ -1,0 +1,275 @@
+"""How a read is answered: lease, then a quorum, then an honest code.
+
+A read tries its paths in order. *lease*: a leader whose lease holds now takes the commit index.
+*readindex*: a leader takes the commit index as it was when the read arrived (R4) and waits for a round
+sent after that to be answered by a majority (R2, R5); a follower asks its leader for such an index
+under a ticket it never used before (R3). *log*: the read becomes an entry. Then the state machine must
+have reached the index (R6). A new leader lets reads wait until an entry of its own term is committed
+(L1, R1).
+
+Rounds are shared: the first read sends one at once, all that arrive while it is under way wait for the
+next, which leaves when the first is confirmed, or with whatever is appended or beaten meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final
+
+from checker.events import ReadPath, Served
+from checker.evidence import Refused, ServedRead
+from targets.cluster import Role
+from targets.leasekv.messages import Code, IndexReply, IndexRequest, Op, Response
+from targets.leasekv.rules import AppliedView, Barrier
+
+from .pending import PendingRead, Stage, Table
+
+if TYPE_CHECKING:
+    from targets.leasekv.messages import Request
+
+    from .lease import Lease
+    from .replication import Replication
+    from .state import State
+    from .writes import Writes
+
+_FORCED: Final = {
+    ReadPath.LEASE: (ReadPath.LEASE,),
+    ReadPath.READINDEX: (ReadPath.READINDEX,),
+    ReadPath.FOLLOWER: (ReadPath.READINDEX,),
+    ReadPath.LOG: (ReadPath.LOG,),
+}
+_TICKETS_PER_BOOT: Final = 1 << 40
+
+
+class Reads:
+    """The reads of one node."""
+
+    __slots__ = (
+        "_asked_round", "_by_round", "_lease", "_replication", "_state", "_ticket", "_tickets",
+        "_writes", "table",
+    )  # fmt: skip
+
+    def __init__(self, state: State, lease: Lease, replication: Replication, writes: Writes) -> None:
+        self._state = state
+        self._lease = lease
+        self._replication = replication
+        self._writes = writes
+        self.table = Table()
+        self._by_round: deque[PendingRead] = deque()
+        self._asked_round = 0
+        self._tickets: dict[int, PendingRead] = {}
+        # An answer to a ticket of an earlier life may still be on its way.
+        self._ticket = state.boot * _TICKETS_PER_BOOT
+
+    # Arrivals.
+
+    def ask(self, client: int, request: Request) -> None:
+        """Take a client's read."""
+        state = self._state
+        rules_paths = state.rules.paths
+        paths = rules_paths if request.path is None else _FORCED[request.path]
+        deadline_ns = state.reading.mono_ns + state.config.read_deadline_ns
+        read = PendingRead(request.key, client, request.id, None, paths, paths[0], deadline_ns)
+        if request.path is ReadPath.LEASE and ReadPath.LEASE not in rules_paths:
+            self._fail(read, Code.LEASE_EXPIRED)  # this policy holds none
+        else:
+            self._route(read)
+
+    def ask_for_index(self, peer: str, request: IndexRequest) -> None:
+        """Take a follower's request for an index."""
+        state = self._state
+        paths = _FORCED[ReadPath.READINDEX]
+        deadline_ns = state.reading.mono_ns + state.config.read_deadline_ns
+        read = PendingRead(None, 0, request.ticket, peer, paths, paths[0], deadline_ns)
+        if state.role is not Role.LEADER:
+            self._fail(read, Code.NOT_LEADER)
+        elif len(self.table) >= state.config.limits.pending_max:
+            self._fail(read, Code.OVERLOADED)
+        else:
+            self._route(read)
+
+    def _route(self, read: PendingRead) -> None:
+        code = Code.NOT_LEADER
+        while read.paths:
+            read.path = read.paths[0]
+            match read.path:
+                case ReadPath.LEASE:
+                    refused = self._by_lease(read)
+                case ReadPath.LOG:
+                    refused = self._by_log(read)
+                case _:
+                    refused = self._by_round_or_ticket(read)
+            if refused is None:
+                return
+            code = refused
+            read.paths = read.paths[1:]
+        self._fail(read, code)
+
+    # The paths: None if the read is served or waits, else why this way is closed.
+
+    def _by_lease(self, read: PendingRead) -> Code | None:
+        if self._state.role is not Role.LEADER:
+            return Code.NOT_LEADER
+        if not self._take_index(read):
+            return None
+        left_ns = self._lease.check()
+        if left_ns is None:
+            return Code.LEASE_EXPIRED
+        read.left_ns = left_ns
+        self._await_applied(read)
+        return None
+
+    def _by_log(self, read: PendingRead) -> Code | None:
+        if self._state.role is not Role.LEADER:
+            return Code.NOT_LEADER
+        if self._writes.full():
+            return Code.OVERLOADED
+        self.table.wait(read, Stage.LOG)
+        read.index = self._writes.append(Op.READ, read.key, None, read)
+        self._replication.broadcast()
+        return None
+
+    def _by_round_or_ticket(self, read: PendingRead) -> Code | None:
+        state = self._state
+        if state.role is not Role.LEADER:
+            if state.leader is None:
+                return Code.NOT_LEADER
+            self._ticket += 1
+            read.ticket = self._ticket
+            read.path = ReadPath.FOLLOWER
+            self._tickets[read.ticket] = read
+            self.table.wait(read, Stage.TICKET)
+            state.out.send(state.leader, IndexRequest(state.term, read.ticket))
+            return None
+        if not self._take_index(read):
+            return None
+        read.round = state.rules.first_round(self._replication.last_round)
+        self.table.wait(read, Stage.ROUND)
+        self._by_round.append(read)
+        if self._asked_round <= self._replication.confirmed_round():
+            self._send_round()
+        self.confirm()
+        return None
+
+    def _take_index(self, read: PendingRead) -> bool:
+        state = self._state
+        index = state.rules.read_index(Barrier(state.commit_index, state.noop_index))
+        if index is None:
+            self.table.wait(read, Stage.BARRIER)
+            return False
+        read.index = index
+        return True
+
+    def _send_round(self) -> None:
+        self._replication.broadcast()
+        self._asked_round = self._replication.last_round
+
+    # What reads wait for.
+
+    def confirm(self) -> None:
+        """Go on with the reads whose round a majority has answered, now that an answer came."""
+        queue = self._by_round
+        if not queue:
+            return
+        confirmed = self._replication.confirmed_round()
+        while queue and queue[0].round <= confirmed:
+            read = queue.popleft()
+            if read.stage is Stage.ROUND:
+                self._await_applied(read)
+        if queue and self._asked_round <= confirmed:
+            if queue[0].round > self._replication.last_round:
+                self._send_round()
+            else:
+                self._asked_round = self._replication.last_round
+
+    def barrier_passed(self) -> None:
+        """Start the reads anew that waited for an entry of this leader's own term to be committed."""
+        for read in self.table.matching(lambda read: read.stage is Stage.BARRIER):
+            self._route(read)
+
+    def index_known(self, reply: IndexReply) -> None:
+        """Take the leader's answer to a ticket."""
+        read = self._tickets.pop(reply.ticket, None)
+        if read is None or read.stage is not Stage.TICKET:
+            return
+        if reply.index is None:
+            self._fail(read, reply.code or Code.NO_QUORUM)
+            return
+        read.index = reply.index
+        self._await_applied(read)
+
+    def applied(self) -> None:
+        """Answer the reads whose index the state machine has reached, now that it moved on."""
+        applied = self._state.applied_index
+        for read in self.table.matching(lambda read: read.stage is Stage.APPLIED):
+            if self._state.rules.applied_enough(AppliedView(applied, read.index)):
+                self._serve(read, self._writes.machine.read(read.key))
+
+    def found(self, read: PendingRead, value: Any) -> None:
+        """Answer a read whose own entry was applied and found ``value``."""
+        if read.stage is Stage.LOG:
+            self._serve(read, value)
+
+    def expire(self) -> None:
+        """Answer the reads whose time is over."""
+        for read in self.table.late(self._state.reading.mono_ns):
+            self._fail(read, read.stage.late)
+
+    def abandon(self) -> None:
+        """Leadership or term changed: what rested on it ends now, with a hint if there is one.
+
+        Only reads that have an index from a leader and wait to apply it go on: the index was
+        committed, and stays so.
+        """
+        self._by_round.clear()
+        self._asked_round = 0
+        self._tickets.clear()
+        for read in self.table.matching(_rests_on_leadership):
+            self._fail(read, Code.NO_QUORUM if read.stage is Stage.LOG else Code.NOT_LEADER)
+
+    def forget_client(self, client: int) -> None:
+        """Nobody hears the answers to ``client`` any more."""
+        for read in self.table.matching(lambda read: read.peer is None and read.client == client):
+            self._done(read)
+
+    # Answers.
+
+    def _await_applied(self, read: PendingRead) -> None:
+        state = self._state
+        if read.peer is not None:
+            state.out.send(read.peer, IndexReply(state.term, read.id, read.index))
+            self._done(read)
+        elif state.rules.applied_enough(AppliedView(state.applied_index, read.index)):
+            self._serve(read, self._writes.machine.read(read.key))
+        else:
+            self.table.wait(read, Stage.APPLIED)
+
+    def _serve(self, read: PendingRead, value: Any) -> None:
+        state = self._state
+        self._done(read)
+        index, applied = read.index, state.applied_index
+        state.out.fact(ServedRead(state.term, read.path.value, read.key, index, applied))
+        served = Served(read.path, state.term, read.left_ns, index, applied)
+        state.out.reply(read.client, Response(read.id, None, value, state.leader, served))
+
+    def _fail(self, read: PendingRead, code: Code) -> None:
+        state = self._state
+        self._done(read)
+        if read.peer is not None:
+            state.out.send(read.peer, IndexReply(state.term, read.id, None, code))
+            return
+        said = state.rules.when_unsure(code)
+        if said is None:
+            read.index = state.applied_index
+            self._serve(read, self._writes.machine.read(read.key))
+            return
+        state.out.fact(Refused(state.term, said.value))
+        state.out.reply(read.client, Response(read.id, said, None, state.leader))
+
+    def _done(self, read: PendingRead) -> None:
+        self.table.done(read)
+        self._tickets.pop(read.ticket, None)
+
+
+def _rests_on_leadership(read: PendingRead) -> bool:
+    return read.stage is not Stage.APPLIED or read.path is not ReadPath.FOLLOWER

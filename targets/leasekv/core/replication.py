@@ -1,0 +1,195 @@
+"""A leader's rounds, and how far every peer has come.
+
+Rounds. Whatever a leader sends as `Append` carries a round number that it makes itself, rising through
+its term; one broadcast is one round for all peers. Per peer the leader remembers when it sent what is
+not yet acknowledged, as the whole `Reading`, so that an acknowledgement can be turned into "this peer
+followed me at that instant". Acknowledgements of unknown rounds, or of another term, tell nothing.
+
+Logs. Sending is pipelined: ``next_index`` runs ahead of ``match_index`` and new entries go out at once,
+as long as fewer than ``appends_max`` messages with entries are unacknowledged; what comes meanwhile
+gathers and leaves with the next acknowledgement. A peer that does not agree is *probed*: one message
+at a time, repeated by the heartbeat if lost, until it agrees.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from checker.evidence import RoundAcked, RoundSent
+from targets.leasekv.messages import Append, AppendReply
+
+from .quorum import backed_by
+
+if TYPE_CHECKING:
+    from targets.clock import Reading
+    from targets.leasekv.messages import Entry
+
+    from .state import State
+
+
+@dataclass(slots=True)
+class Peer:
+    """What the leader knows of one follower.
+
+    ``sent`` are rounds not yet acknowledged with the readings they were sent at; ``ends`` the last
+    indexes of unacknowledged messages with entries; ``contact_ns`` when the newest acknowledged round
+    was sent, on the monotonic clock.
+    """
+
+    name: str
+    next_index: int
+    contact_ns: int
+    match_index: int = 0
+    acked_round: int = 0
+    probing: bool = False
+    sent: deque[tuple[int, Reading]] = field(default_factory=deque)
+    ends: deque[int] = field(default_factory=deque)
+
+
+class Replication:
+    """The rounds of one leadership. `start` begins a new one."""
+
+    __slots__ = ("_peers", "_state", "heartbeat_ns", "last_round")
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._peers: dict[str, Peer] = {}
+        self.last_round = 0
+        self.heartbeat_ns = 0
+
+    def start(self) -> None:
+        """Become a leader: nothing is known of anybody, and everybody is given 2E to answer."""
+        state = self._state
+        next_index = state.log.last_index + 1
+        rounds_max = state.config.limits.rounds_max
+        self.last_round = 0
+        self._peers = {
+            name: Peer(name, next_index, state.reading.mono_ns, sent=deque(maxlen=rounds_max))
+            for name in state.peers
+        }
+
+    def stop(self) -> None:
+        """Stop being one: every round in flight is forgotten."""
+        self._peers = {}
+
+    # Out.
+
+    def beat(self) -> None:
+        """Send a heartbeat: a round to everybody, with whatever entries they lack."""
+        self.heartbeat_ns = self._state.reading.mono_ns + self._state.config.heartbeat_ns
+        self._broadcast(probe=True)
+
+    def broadcast(self) -> None:
+        """Send a round to everybody at once, because of new entries or of reads that wait for one."""
+        self._broadcast(probe=False)
+
+    def _broadcast(self, *, probe: bool) -> None:
+        state = self._state
+        round_ = self._new_round()
+        shared: Append | None = None
+        for peer in self._peers.values():
+            prev = peer.next_index - 1
+            entries = self._entries_for(peer, probe=probe)
+            if shared is None or shared.prev_index != prev or len(shared.entries) != len(entries):
+                shared = self._append(round_, prev, entries)
+            self._send(peer, shared, round_)
+        state.out.fact(RoundSent(state.term, round_))
+
+    def _send_entries(self, peer: Peer) -> None:
+        entries = self._entries_for(peer, probe=True)
+        round_ = self._new_round()
+        self._send(peer, self._append(round_, peer.next_index - 1, entries), round_)
+        self._state.out.fact(RoundSent(self._state.term, round_))
+
+    def _new_round(self) -> int:
+        self.last_round += 1
+        return self.last_round
+
+    def _entries_for(self, peer: Peer, *, probe: bool) -> tuple[Entry, ...]:
+        state = self._state
+        limits = state.config.limits
+        if peer.next_index > state.log.last_index or len(peer.ends) >= limits.appends_max:
+            return ()
+        if peer.probing and not probe:
+            return ()
+        return state.log.slice(peer.next_index, limits.append_max)
+
+    def _append(self, round_: int, prev: int, entries: tuple[Entry, ...]) -> Append:
+        state = self._state
+        prev_term = state.log.term_at(prev)
+        assert prev_term is not None, "a leader sends only what it has"
+        return Append(state.term, round_, prev, prev_term, entries, state.commit_index)
+
+    def _send(self, peer: Peer, message: Append, round_: int) -> None:
+        peer.sent.append((round_, self._state.reading))
+        if message.entries and not peer.probing:
+            peer.next_index += len(message.entries)
+            peer.ends.append(peer.next_index - 1)
+        self._state.out.send(peer.name, message)
+
+    # In.
+
+    def acknowledged(self, name: str, reply: AppendReply) -> Reading | None:
+        """Take an answer of this term; return when its round was sent, None if that is not known."""
+        state = self._state
+        peer = self._peers[name]
+        sent_at = self._sent_at(peer, reply.round)
+        if sent_at is not None:
+            peer.acked_round = reply.round
+            peer.contact_ns = sent_at.mono_ns
+            state.out.fact(RoundAcked(state.term, reply.round, name))
+        if reply.ok:
+            self._agreed(peer, reply.match_index)
+        else:
+            self._disagreed(peer, reply.conflict_index)
+        return sent_at
+
+    @staticmethod
+    def _sent_at(peer: Peer, round_: int) -> Reading | None:
+        """Take ``round_`` off the list, and the older ones with it: they would prove less."""
+        sent = peer.sent
+        while sent and sent[0][0] < round_:
+            sent.popleft()
+        return sent.popleft()[1] if sent and sent[0][0] == round_ else None
+
+    def _agreed(self, peer: Peer, match_index: int) -> None:
+        peer.match_index = max(peer.match_index, match_index)
+        peer.next_index = max(peer.next_index, peer.match_index + 1)
+        peer.probing = False
+        while peer.ends and peer.ends[0] <= peer.match_index:
+            peer.ends.popleft()
+        if self._entries_for(peer, probe=True):
+            self._send_entries(peer)
+
+    def _disagreed(self, peer: Peer, conflict_index: int) -> None:
+        if not peer.match_index < conflict_index < peer.next_index:
+            return  # answers an older message; what it says is known already
+        peer.next_index = conflict_index
+        peer.probing = True
+        peer.ends.clear()
+        self._send_entries(peer)
+
+    # What a majority has.
+
+    def committable(self) -> int:
+        """Return the largest index that a majority has on disk; this node counts what its disk has."""
+        state = self._state
+        matches = [peer.match_index for peer in self._peers.values()]
+        matches.append(state.log.durable_index)
+        return backed_by(matches, state.acks_needed + 1)
+
+    def confirmed_round(self) -> int:
+        """Return the newest round such that a majority answered it or a later one."""
+        needed = self._state.acks_needed
+        if needed == 0:
+            return self.last_round
+        return backed_by((peer.acked_round for peer in self._peers.values()), needed)
+
+    def followed_ns(self) -> int:
+        """Return the last instant at which a majority is known to have followed (monotonic clock)."""
+        needed = self._state.acks_needed
+        if needed == 0:
+            return self._state.reading.mono_ns
+        return backed_by((peer.contact_ns for peer in self._peers.values()), needed)

@@ -1,0 +1,58 @@
+"""What the parts of one node's core share: the facts Raft's own pseudo-code calls state.
+
+Each part (`Election`, `Replication`, `Lease`, `Reads`, `Writes`) owns what only it decides; what two
+of them need lies here. Nothing here decides anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from targets.cluster import Role
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from targets.clock import Reading
+    from targets.leasekv.config import NodeConfig
+    from targets.leasekv.rules import Rules
+
+    from .log import Log
+    from .outbox import Outbox
+
+
+@dataclass(slots=True, kw_only=True)
+class State:
+    """One node.
+
+    ``reading`` is this step's, ``sampled`` that of the last coarse tick. ``acks_needed`` is how many
+    others make a majority together with this node. ``noop_index`` is the first entry of this node's
+    own leadership. ``hard_seq`` is the persist that carries the term and vote as they are now.
+    """
+
+    config: NodeConfig
+    rules: Rules
+    rng: Random
+    log: Log
+    out: Outbox
+    peers: tuple[str, ...]
+    acks_needed: int
+    boot: int
+    reading: Reading
+    sampled: Reading
+    term: int
+    voted_for: str | None
+    role: Role = Role.FOLLOWER
+    leader: str | None = None
+    commit_index: int = 0
+    applied_index: int = 0
+    noop_index: int = 0
+    hard_seq: int = 0
+
+    def remember(self, term: int, voted_for: str | None) -> None:
+        """Change term and vote; nothing that rests on them is said before they are durable."""
+        self.term = term
+        self.voted_for = voted_for
+        self.out.store_hard(term, voted_for)
+        self.hard_seq = self.out.pending_seq

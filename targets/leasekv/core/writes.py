@@ -1,0 +1,149 @@
+"""What a leader appends, who waits for it, and applying what is committed.
+
+A write is answered once it is applied. A leader that steps down cannot know what becomes of what it
+has appended: such writes are UNCERTAIN, the one indefinite code. Before anything was appended the codes
+are definite.
+
+The apply delay is a tester's knob: entries are applied that long after the node learned that they are
+committed, in order.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from checker.events import Served
+from checker.evidence import Applied, Refused
+from targets.cluster import Role
+from targets.leasekv.messages import Code, Entry, Op, Response
+
+from .machine.kv import KeyValue
+
+if TYPE_CHECKING:
+    from targets.leasekv.messages import Key, Request
+
+    from .pending import PendingRead
+    from .state import State
+
+
+class Waiter(msgspec.Struct, frozen=True, gc=False):
+    """A client that waits for its entry to be applied."""
+
+    client: int
+    id: int
+
+
+class Writes:
+    """Entries of this leadership that somebody waits for, and the state machine."""
+
+    __slots__ = ("_delay_ns", "_due", "_state", "_waiting", "machine")
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._waiting: dict[int, Waiter | PendingRead] = {}
+        self._due: deque[tuple[int, int]] = deque()
+        self._delay_ns = 0
+        self.machine = KeyValue()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    # Appending.
+
+    def ask(self, client: int, request: Request) -> bool:
+        """Append a client's write, or refuse it; return whether it was appended."""
+        state = self._state
+        if state.role is not Role.LEADER:
+            self._refuse(client, request.id, Code.NOT_LEADER)
+            return False
+        if self.full():
+            self._refuse(client, request.id, Code.OVERLOADED)
+            return False
+        self.append(request.op, request.key, request.value, Waiter(client, request.id))
+        return True
+
+    def full(self) -> bool:
+        """Whether too much is uncommitted for another entry."""
+        state = self._state
+        return state.log.last_index - state.commit_index >= state.config.limits.uncommitted_max
+
+    def append(
+        self, op: Op, key: Key = None, value: Any = None, waiter: Waiter | PendingRead | None = None
+    ) -> int:
+        """Append an entry of this leader's term and return its index."""
+        state = self._state
+        entry = Entry(state.log.last_index + 1, state.term, op, key, value)
+        state.log.append(entry)
+        state.out.store((entry,))
+        if waiter is not None:
+            self._waiting[entry.index] = waiter
+        return entry.index
+
+    def abandon(self) -> None:
+        """Tell every client that nobody knows, leadership being over; reads are told elsewhere."""
+        for waiter in self._waiting.values():
+            if isinstance(waiter, Waiter):
+                self._refuse(waiter.client, waiter.id, Code.UNCERTAIN)
+        self._waiting.clear()
+
+    def forget_client(self, client: int) -> None:
+        """Nobody hears the answers to ``client`` any more."""
+        gone = [
+            index
+            for index, waiter in self._waiting.items()
+            if isinstance(waiter, Waiter) and waiter.client == client
+        ]
+        for index in gone:
+            del self._waiting[index]
+
+    def _refuse(self, client: int, request_id: int, code: Code) -> None:
+        state = self._state
+        state.out.fact(Refused(state.term, code.value))
+        state.out.reply(client, Response(request_id, code, None, state.leader))
+
+    # Applying.
+
+    @property
+    def due_ns(self) -> int | None:
+        """When committed entries that were put off are to be applied; None if there are none."""
+        return self._due[0][0] if self._due else None
+
+    def set_delay(self, delay_ns: int) -> None:
+        """Apply this late from now on; what waits longer than that waits less."""
+        self._delay_ns = delay_ns
+        latest_ns = self._state.reading.mono_ns + delay_ns
+        self._due = deque((min(due_ns, latest_ns), index) for due_ns, index in self._due)
+
+    def committed(self) -> None:
+        """Take note that the commit index has moved."""
+        self._due.append((self._state.reading.mono_ns + self._delay_ns, self._state.commit_index))
+
+    def apply_due(self) -> list[tuple[PendingRead, Any]]:
+        """Apply what is due; return the reads that went through the log, with what they found."""
+        state = self._state
+        before = state.applied_index
+        found: list[tuple[PendingRead, Any]] = []
+        while self._due and self._due[0][0] <= state.reading.mono_ns:
+            until = self._due.popleft()[1]
+            for index in range(state.applied_index + 1, until + 1):
+                self._apply(state.log.entry(index), found)
+        if state.applied_index > before:
+            term = state.log.term_at(state.applied_index) or 0
+            state.out.fact(Applied(state.term, state.applied_index, term))
+        return found
+
+    def _apply(self, entry: Entry, found: list[tuple[PendingRead, Any]]) -> None:
+        state = self._state
+        code, value = self.machine.apply(entry)
+        state.applied_index = entry.index
+        match self._waiting.pop(entry.index, None):
+            case Waiter(client, request_id):
+                served = Served(None, state.term, None, None, entry.index)
+                state.out.reply(client, Response(request_id, code, value, state.leader, served))
+            case None:
+                pass
+            case read:
+                found.append((read, value))

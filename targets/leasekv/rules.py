@@ -1,0 +1,193 @@
+"""Every decision a lease rests on, as a value.
+
+`Rules` is a frozen bundle of small pure functions, each over a small frozen view. The core asks its
+rules and does what they say; it holds no policy of its own. A *policy* is one `Rules`; a *mistake* is
+a policy with exactly one field replaced; switching a rule off is a substitution too. So there is no
+``if mistake`` anywhere, and what a mistake changes can be printed.
+
+The one inequality. A leader may serve from its lease for D on its own clock after it *sent* the round
+that a quorum acknowledged; a follower promises silence for E on its own clock after it *received* that
+round. Sent is never later than received, so on true time the lease is over before the promise is if
+D/(1-rho) <= E/(1+rho), where rho bounds how wrong a single clock's rate is. Hence
+D = E(1-rho)/(1+rho) - theta; the one-sided E(1-rho) is too long when the leader's clock is slow and a
+follower's fast at once. theta pays for the granularity of clocks.
+
+Rule ids (F promises, L leases, R reads) stand beside the right form of each rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from checker.events import ReadPath
+from checker.evidence import OwnClock
+from targets.clock import Reading
+
+from .messages import Code
+
+PPM: Final = 1_000_000
+
+
+class Bounds(msgspec.Struct, frozen=True, gc=False):
+    """What a run declares: the promise E, the rate bound rho in ppm and the margin theta."""
+
+    election_ns: int
+    drift_ppm: int
+    margin_ns: int
+
+
+class Ack(msgspec.Struct, frozen=True, gc=False):
+    """An acknowledged round, on the clock the lease is measured on."""
+
+    sent_ns: int
+    heard_ns: int
+
+
+class Look(msgspec.Struct, frozen=True, gc=False):
+    """Two readings of the lease's clock: this step's, and that of the last coarse tick."""
+
+    fresh_ns: int
+    sampled_ns: int
+
+
+class LeaseView(msgspec.Struct, frozen=True, gc=False):
+    """A leader asked whether it holds its lease; ``end_ns`` is None where no quorum backs one."""
+
+    read_ns: int
+    end_ns: int | None
+
+
+class Judgement(msgspec.Struct, frozen=True, gc=False):
+    """May it serve, and until when it believes so (None: it compares no clock)."""
+
+    granted: bool
+    until_ns: int | None
+
+
+class PromiseView(msgspec.Struct, frozen=True, gc=False):
+    """A node about to vote for somebody, itself included, on its own monotonic clock."""
+
+    now_ns: int
+    until_ns: int
+
+
+class Barrier(msgspec.Struct, frozen=True, gc=False):
+    """A leader about to sample a read index; ``noop_index`` is the first entry of its own term."""
+
+    commit_index: int
+    noop_index: int
+
+
+class AppliedView(msgspec.Struct, frozen=True, gc=False):
+    """A read about to be answered from the state machine."""
+
+    applied_index: int
+    read_index: int
+
+
+class ClockView(msgspec.Struct, frozen=True, gc=False):
+    """Two consecutive readings, and when the node had asked to be woken in between."""
+
+    before: Reading
+    now: Reading
+    wake_ns: int
+    stall_max_ns: int
+    step_max_ns: int
+    drift_ppm: int
+
+
+class Anomaly(msgspec.Struct, frozen=True, gc=False):
+    """A node's clocks, or its loop, did something that no lease may rest on."""
+
+    kind: str
+    size_ns: int
+
+
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
+    """All of it. ``paths`` are the ways a read is tried, in order; it ends as the last one fails."""
+
+    paths: tuple[ReadPath, ...]
+    lease_clock: OwnClock
+    lease_ns: Callable[[Bounds], int]
+    credit_ns: Callable[[Ack], int]
+    judged_at_ns: Callable[[Look], int]
+    judge_lease: Callable[[LeaseView], Judgement]
+    promise_binds: Callable[[PromiseView], bool]
+    anomaly: Callable[[ClockView], Anomaly | None]
+    read_index: Callable[[Barrier], int | None]
+    first_round: Callable[[int], int]
+    applied_enough: Callable[[AppliedView], bool]
+    when_unsure: Callable[[Code], Code | None]
+
+
+def drift_safe_lease_ns(bounds: Bounds) -> int:
+    """L12: the longest lease that no promise it rests on can be shorter than."""
+    shrunk = bounds.election_ns * (PPM - bounds.drift_ppm) // (PPM + bounds.drift_ppm)
+    return shrunk - bounds.margin_ns
+
+
+def credit_the_send(ack: Ack) -> int:
+    """L2: an acknowledgement proves a promise that began no earlier than the round was sent."""
+    return ack.sent_ns
+
+
+def judge_now(look: Look) -> int:
+    """L4: a lease is judged at a reading taken after the request arrived, never at an older one."""
+    return look.fresh_ns
+
+
+def compare_the_clock(view: LeaseView) -> Judgement:
+    """L4: a lease holds while this reading is before its end; equality is after."""
+    if view.end_ns is None:
+        return Judgement(granted=False, until_ns=view.read_ns)
+    return Judgement(granted=view.read_ns < view.end_ns, until_ns=view.end_ns)
+
+
+def promise_holds(view: PromiseView) -> bool:
+    """F2 and F3: no vote for another and none for oneself before the promise has run out."""
+    return view.now_ns < view.until_ns
+
+
+def notice_anomaly(view: ClockView) -> Anomaly | None:
+    """L11: a loop that came back late, or two clocks that disagree about how long that was."""
+    late_ns = view.now.mono_ns - view.wake_ns
+    if late_ns > view.stall_max_ns:
+        return Anomaly("stall", late_ns)
+    elapsed_ns = view.now.mono_ns - view.before.mono_ns
+    step_ns = view.now.wall_ns - view.before.wall_ns - elapsed_ns
+    if abs(step_ns) > view.step_max_ns + elapsed_ns * view.drift_ppm // PPM:
+        return Anomaly("wall-forward" if step_ns > 0 else "wall-backward", abs(step_ns))
+    return None
+
+
+def ignore_anomalies(_view: ClockView) -> Anomaly | None:
+    """L11 off."""
+    return None
+
+
+def own_term_committed(barrier: Barrier) -> int | None:
+    """L1, R1: no index before an entry of one's own term is committed; older ones may be missing."""
+    return barrier.commit_index if barrier.commit_index >= barrier.noop_index else None
+
+
+def round_after_arrival(last_sent: int) -> int:
+    """R2: a read is confirmed by rounds sent after it arrived, so by the next one at the earliest."""
+    return last_sent + 1
+
+
+def wait_for_applied(view: AppliedView) -> bool:
+    """R6: a read sees everything up to its index."""
+    return view.applied_index >= view.read_index
+
+
+def say_so(code: Code) -> Code | None:
+    """R7: a node that cannot be sure says why; None would mean to answer with what it has."""
+    return code
+
+
+RULES_OFF: Final[dict[str, Callable[[Rules], Rules]]] = {
+    "L11": lambda rules: msgspec.structs.replace(rules, anomaly=ignore_anomalies),
+}
