@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
@@ -10,6 +11,7 @@ import click
 if TYPE_CHECKING:
     from enum import StrEnum
 
+FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 POSITIVE: Final = click.FloatRange(min=0, min_open=True)
 COUNT: Final = click.IntRange(min=1)
 

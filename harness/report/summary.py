@@ -124,4 +124,4 @@ def _oracles(view: RunView) -> Iterator[Row]:
 
 
 def _oracle_tone(verdict: str) -> str:
-    return {"pass": "good", "clean": "good", "violation": "bad"}.get(verdict, "")
+    return {"ok": "good", "violation": "bad"}.get(verdict, "")

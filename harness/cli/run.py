@@ -1,0 +1,83 @@
+"""``lantern run``: run a plan and print what came of it.
+
+Options override the plan file; what was resolved is saved with the run. The story of the run goes to
+standard error as it happens, the summary to standard output when all is healed, saved and judged.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from harness.plan import PlanError, plan_from
+from harness.report.summary import summary
+from harness.report.terminal import coloured_lines, plain_lines
+from harness.run import run as run_plan
+from harness.store.errors import NotARun
+
+from . import options
+
+if TYPE_CHECKING:
+    from harness.outcome import Outcome
+
+    from .output import Output
+
+STORE: Final = Path("runs")
+
+
+@click.command()
+@click.argument("plan_file", metavar="[PLAN.yaml]", required=False, type=options.FILE)
+@click.option("--target", help="What is tested.")
+@click.option("--policy", help="How reads are served: see `lantern list policies`.")
+@click.option("--mistake", multiple=True, help="Plant a mistake: see `lantern list mistakes`.")
+@click.option("--on", help="Where the nodes run.")
+@click.option("--nodes", type=int, help="How many nodes.")
+@click.option("--clients", type=int, help="How many concurrent clients.")
+@click.option("--keys", type=int, help="How many keys are in use at a time.")
+@click.option("--rate", type=int, help="Operations a second of all clients; 0 is as many as go.")
+@click.option("--time", type=float, help="Seconds of load.")
+@click.option("--seed", type=int, help="What every random draw follows from.")
+@click.option("--faults", help="Families of faults, with commas, or none: see `lantern list faults`.")
+@click.option("--schedule", type=options.FILE, help="Inject exactly this schedule.")
+@click.option("--compose", type=options.FILE, help="The compose file of a cluster in containers.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="The run directory.  [default: runs/<time>-<name>]"
+)
+@click.option("--keep", is_flag=True, default=None, help="Keep what the nodes had on their disks.")
+@click.option("--allow", multiple=True, help="An outcome to take for a pass: not-exercised.")
+@click.option("--require", multiple=True, help="A note to take for a violation: availability.")
+@options.as_json
+@click.pass_obj
+def run(
+    output: Output,
+    /,
+    plan_file: Path | None,
+    *,
+    schedule: Path | None,
+    out: Path | None,
+    as_json: bool,
+    **asked: Any,
+) -> Outcome:
+    """Run a plan (or the main job) against a cluster and judge what was seen.
+
+    Without arguments: three leasekv nodes as processes on loopback, policy lease-renew, under clock,
+    pause and partition faults for twenty seconds.
+    """
+    given = {key: value for key, value in asked.items() if value not in (None, ())}
+    try:
+        plan = plan_from(plan_file, given, schedule_file=schedule)
+    except (PlanError, NotARun) as error:
+        raise click.UsageError(str(error)) from error
+    result = run_plan(plan, store=STORE, out=out, say=output.story)
+    if as_json:
+        output.json(result.json)
+        return result.outcome
+    sections = summary(result.view)
+    coloured = sys.stdout is not None and sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns
+    output.result(coloured_lines(sections, width=width) if coloured else plain_lines(sections))
+    return result.outcome

@@ -1,0 +1,160 @@
+"""The summary of a run: everything a reader needs, in words, with nothing hidden in them."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.outcome import Outcome
+from harness.report.escape import plain
+from harness.report.summary import summary
+from harness.report.terminal import coloured_lines, plain_lines
+from harness.report.view import FaultCount, OracleLine, Proof, ReadPathCount, RunView
+
+VIEW = RunView(
+    outcome=Outcome.VIOLATION,
+    title="leasekv, lease-renew, 3 nodes, local, seed 4",
+    reason=None,
+    seconds=20.0,
+    operations={"read": {"ok": 11_000, "fail": 300}, "write": {"ok": 1_000, "info": 12}},
+    faults=(
+        FaultCount(kind="pause", installed=3, did="leader stopped, 4.5 s in all"),
+        FaultCount(kind="clock", skipped=2, did="no libfaketime here"),
+    ),
+    leader_changes=3,
+    reads=(
+        ReadPathCount(path="lease", reads=9_000, p50_ns=150_000),
+        ReadPathCount(path="readindex", reads=2_000, p50_ns=600_000),
+    ),
+    stall_ns=(2_100_000_000, 8_000_000_000),
+    keys={"violation": 1, "pass": 40},
+    oracles=(OracleLine("lease-overlap", "violation", "n1 and n2 would both serve"),),
+    claims={"lease-reads": 9_000, "deposed-reads": 0},
+    proof=Proof(
+        kind="history",
+        key="k3",
+        sentence="the read of 5 began 210 ms after write 7 was acknowledged",
+        drawing=("p3 write 7   |--|", "p1 read -> 5      |--|"),
+        served=("n1 answered from its lease in term 2",),
+        faults=("n1 paused",),
+        rules=("L4",),
+        resembles=("role-only-read",),
+    ),
+    notes=("2 steps of the schedule were skipped",),
+    directory="runs/20250101T120000-lease-renew",
+    replay="lantern run runs/20250101T120000-lease-renew/plan.yaml",
+)
+
+
+def text(view: RunView) -> str:
+    return "\n".join(plain_lines(summary(view)))
+
+
+def test_a_summary_names_everything_a_reader_needs() -> None:
+    shown = text(VIEW)
+    for wanted in (
+        "VIOLATION",
+        "12000 ok in 20.0 s (600 a second)",
+        "1000 ok, 0 fail, 12 info",
+        "9000, p50 0.150 ms",
+        "2000, p50 0.600 ms",
+        "2100 ms without an ok, from 8.00 s on",
+        "leader changes   3",
+        "3 installed: leader stopped",
+        "0 installed, 2 skipped: no libfaketime here",
+        "0 (not exercised)",
+        "40 pass, 1 violation",
+        "n1 and n2 would both serve",
+        "history, key k3",
+        "210 ms after write 7",
+        "p1 read -> 5      |--|",
+        "from its lease in term 2",
+        "n1 paused",
+        "L4",
+        "role-only-read",
+        VIEW.directory,
+        VIEW.replay,
+    ):
+        assert wanted in shown
+
+
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_every_outcome_is_said_with_its_meaning(outcome: Outcome) -> None:
+    shown = text(msgspec.structs.replace(VIEW, outcome=outcome, proof=None))
+    assert outcome.value.upper().replace("-", " ") in shown
+    assert outcome.meaning in shown
+
+
+def test_a_run_in_which_nothing_happened_can_be_shown() -> None:
+    empty = msgspec.structs.replace(
+        VIEW,
+        seconds=0.0,
+        operations={},
+        faults=(),
+        reads=(),
+        stall_ns=None,
+        keys={},
+        oracles=(),
+        claims={},
+        proof=None,
+        notes=(),
+    )
+    assert "0 ok in 0.0 s (0 a second)" in text(empty)
+
+
+def test_colours_change_no_word() -> None:
+    sections = summary(VIEW)
+    bare = "\n".join(plain_lines(sections))
+    coloured = "\n".join(coloured_lines(sections, width=200))
+    stripped = "".join(
+        piece.partition("m")[2] if at else piece for at, piece in enumerate(coloured.split("\x1b["))
+    )
+    assert [line.split() for line in stripped.splitlines()] == [
+        line.split() for line in bare.splitlines()
+    ]
+
+
+def test_a_narrow_terminal_folds_and_loses_nothing() -> None:
+    narrow = list(coloured_lines(summary(VIEW), width=40))
+    assert len(narrow) > len(list(plain_lines(summary(VIEW))))
+    assert "acknowledged" in "".join(line.strip() for line in narrow)
+
+
+def test_text_of_a_run_sends_nothing_to_the_terminal() -> None:
+    evil = "\x1b[2J[bold]x[/bold]\r\n\u202egnp"
+    view = msgspec.structs.replace(
+        VIEW,
+        title=evil,
+        reason=evil,
+        notes=(evil,),
+        directory=evil,
+        replay=evil,
+        operations={evil: {"ok": 1}},
+        claims={evil: 1},
+        faults=(FaultCount(kind=evil, installed=1, did=evil),),
+        oracles=(OracleLine(evil, evil, evil),),
+        proof=Proof(kind=evil, key=evil, sentence=evil, drawing=(evil,), served=(evil,), faults=(evil,)),
+    )
+    assert all(line.isprintable() for line in plain_lines(summary(view)))
+    for line in coloured_lines(summary(view), width=120):
+        assert "\x1b[2J" not in line
+        assert "\u202e" not in line
+    assert "[bold]x[/bold]" in "".join(coloured_lines(summary(view), width=400))
+
+
+@given(st.text())
+def test_plain_text_is_one_printable_line_and_short(text: str) -> None:
+    shown = plain(text, chars_max=50)
+    assert shown.isprintable() or not shown
+    assert len(shown.encode("utf-8")) < 1000
+
+
+@given(st.text(alphabet=st.characters(categories=["L", "N", "P", "S"]), max_size=50))
+def test_plain_text_leaves_what_can_be_seen_as_it_is(text: str) -> None:
+    assert plain(text) == text
+
+
+def test_undecodable_file_names_can_be_shown() -> None:
+    assert plain(b"caf\xe9".decode("utf-8", "surrogateescape")) == "caf\\udce9"
