@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import docker
 import requests
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 T = TypeVar("T")
+
+Client = Any  # docker.DockerClient: its stubs leave half of its calls untyped
 
 CALL_S: Final = 20.0
 """How long a call may take before it is given up; building an image takes a longer one of its own."""
@@ -45,7 +47,7 @@ class EngineSilentError(TargetError):
 class Engine:
     """One connection to one engine. ``client`` is only used inside `call`."""
 
-    def __init__(self, client: docker.DockerClient) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
 
     @classmethod
@@ -70,9 +72,7 @@ class Engine:
             ) from error
         return engine
 
-    async def call(
-        self, what: str, action: Callable[[docker.DockerClient], T], *, deadline_s: float = CALL_S
-    ) -> T:
+    async def call(self, what: str, action: Callable[[Client], T], *, deadline_s: float = CALL_S) -> T:
         """Run ``action`` on the client in a thread. ``what`` completes "the engine did not ..."."""
         try:
             return await _in_thread(lambda: action(self._client), deadline_s)

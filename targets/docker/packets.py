@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 ACK_BYTES_MAX: Final = 80
 
@@ -75,15 +75,19 @@ def table(run: str) -> str:
     return f"lantern_{run.replace('-', '_')}"
 
 
-def declare(run: str) -> str:
-    """Return the transaction that makes the run's table, with nothing cut, whatever was there before."""
+def declare(run: str, *, ports: Sequence[int] = ()) -> str:
+    """Return the transaction that makes the run's table, with nothing cut, whatever was there before.
+
+    A reset concerns connections to these ``ports`` of the node, so that a connection the node itself
+    dialed is left alone; all connections if there are none.
+    """
     name = table(run)
     lines = [f"add table inet {name}", f"delete table inet {name}", f"table inet {name} {{"]
     for hook in Hook:
         lines += [
             f"  set {_set_name(hook, way)} {{ type ipv4_addr; flags timeout; counter; }}" for way in Way
         ]
-        lines += _chain_lines(hook)
+        lines += _chain_lines(hook, ports)
     return "\n".join([*lines, "}", ""])
 
 
@@ -136,13 +140,16 @@ def _set_name(hook: Hook, way: Way) -> str:
     return f"{hook}_{way}"
 
 
-def _chain_lines(hook: Hook) -> list[str]:
-    point, side = ("input", "saddr") if hook is Hook.ARRIVING else ("output", "daddr")
+def _chain_lines(hook: Hook, ports: Sequence[int]) -> list[str]:
+    point, side, end = (
+        ("input", "saddr", "dport") if hook is Hook.ARRIVING else ("output", "daddr", "sport")
+    )
     peer = f"ip {side} @{hook}"
+    ours = f"tcp {end} {{ {', '.join(map(str, ports))} }} " if ports else ""
     return [
         f"  chain {hook} {{ type filter hook {point} priority -300; policy accept;",
         f"    {peer}_hush drop",
-        f"    meta l4proto tcp tcp flags & rst == 0 {peer}_reset reject with tcp reset",
+        f"    meta l4proto tcp tcp flags & rst == 0 {ours}{peer}_reset reject with tcp reset",
         f"    meta l4proto tcp meta length > {ACK_BYTES_MAX} {peer}_hold drop",
         f"    meta l4proto tcp tcp flags & (psh | fin) != 0 {peer}_hold drop",
         "  }",

@@ -1,0 +1,91 @@
+"""Images of our own, built from the packages as they are now.
+
+The build context is made here, in memory: the Dockerfile and the packages that it copies, from wherever
+they are imported from. So an installed wheel builds the same image as the repository. An image carries
+the digest of its context as a label and is built again only when that has changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import tarfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import docker.errors
+
+import targets
+from targets.cluster import TargetError
+
+if TYPE_CHECKING:
+    from .engine import Client, Engine
+
+SOURCE_LABEL: Final = "lantern.source"
+BUILD_S: Final = 600.0
+
+ROOT: Final = Path(targets.__file__).resolve().parent.parent
+
+
+async def ensure(engine: Engine, image: str, dockerfile: str) -> None:
+    """Have ``image`` built from ``dockerfile`` as it is now; raise `TargetError` with its last words."""
+    context = _context(dockerfile)
+    digest = hashlib.sha256(context).hexdigest()
+
+    def source(client: Client) -> str | None:
+        try:
+            said = client.api.inspect_image(image)
+        except docker.errors.ImageNotFound:
+            return None
+        return (said["Config"].get("Labels") or {}).get(SOURCE_LABEL)
+
+    def build(client: Client) -> None:
+        said: list[str] = []
+        for line in client.api.build(
+            fileobj=io.BytesIO(context),
+            custom_context=True,
+            dockerfile=dockerfile,
+            tag=image,
+            labels={SOURCE_LABEL: digest},
+            rm=True,
+            forcerm=True,
+            decode=True,
+            timeout=int(BUILD_S),
+        ):
+            if "error" in line:
+                raise TargetError(_sentence(image, line["error"], said))
+            said.append(str(line.get("stream", "")).strip())
+        client.api.prune_images({"dangling": True, "label": SOURCE_LABEL})  # what this one replaced
+
+    if await engine.call(f"describe the image {image}", source) != digest:
+        try:
+            await engine.call(f"build {image}", build, deadline_s=BUILD_S)
+        except docker.errors.APIError as error:
+            raise TargetError(_sentence(image, str(error.explanation), [])) from error
+
+
+def _context(dockerfile: str) -> bytes:
+    """Return the tar of the Dockerfile and what its COPY lines name; equal files give equal bytes."""
+    text = (ROOT / dockerfile).read_text()
+    files = {Path(dockerfile)}
+    for folder in re.findall(r"^COPY (\w+) ", text, re.MULTILINE):
+        files |= {path.relative_to(ROOT) for path in (ROOT / folder).rglob("*.py")}
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for path in sorted(files):
+            member = tarfile.TarInfo(str(path))
+            data = (ROOT / path).read_bytes()
+            member.size, member.mode = len(data), 0o644
+            tar.addfile(member, io.BytesIO(data))
+    return packed.getvalue()
+
+
+def _sentence(image: str, error: str, said: list[str]) -> str:
+    if re.search(r"pull access|manifest|registry|lookup|dial tcp|Client.Timeout", error):
+        return (
+            f"the image {image} cannot be built: its base cannot be pulled ({error.strip()});"
+            " where no registry is reachable, .ci/base-image.sh makes one"
+        )
+    last = "; ".join(filter(None, said[-3:]))
+    return f"the image {image} cannot be built: {error.strip()} ({last})"

@@ -1,0 +1,161 @@
+"""Directed links between containers, cut by packet filter inside the node that would receive.
+
+The desired state of every link is kept here, and each node's namespace is told what concerns it; after a
+restart, in a new namespace, it is told again. What a link *is* is read from the kernel, not remembered.
+A cut has a time-out in the kernel, so that a killed harness leaves nothing for long; while this harness
+lives, `keep` renews it.
+
+``Held`` drops segments with data and lets acknowledgements pass: TCP keeps the bytes and sends them
+again, so they arrive in order after the link opens (up to a second later, as the sender backs off).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from targets.cluster import CLIENTS, Delayed, Dropped, Held, Link, LinkState, Open, Unsupported
+
+from . import netns, packets
+from .packets import Counted, Hook, PacketCut, Way
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+KERNEL_HEALS_S: Final = 60
+RENEW_S: Final = 20.0
+
+NO_DELAY: Final = (
+    "links of containers are cut in the kernel, which here has no queueing discipline to delay them"
+)
+
+
+class PacketLinks:
+    """The links of one run. ``ports`` are the nodes' own: a reset concerns connections to those."""
+
+    def __init__(self, run: str, *, ports: Sequence[int]) -> None:
+        self._run = run
+        self._ports = tuple(ports)
+        self._pids: dict[str, int] = {}
+        self._peers: dict[str, tuple[str, ...]] = {}
+        self._ways: dict[Link, Way] = {}
+        self._told: dict[str, frozenset[PacketCut]] = {}
+        self._keeper: asyncio.Task[None] | None = None
+
+    def know(self, addresses: Mapping[str, Iterable[str]]) -> None:
+        """Learn the addresses of the nodes, and of `CLIENTS`."""
+        self._peers |= {name: tuple(found) for name, found in addresses.items()}
+
+    def attach(self, node: str, pid: int) -> None:
+        """Take up a node's namespace, new or known, and make in it what is desired."""
+        self._pids[node] = pid
+        netns.nft(pid, packets.declare(self._run, ports=self._ports))
+        self._told[node] = frozenset()
+        self._tell(node)
+
+    def detach(self, node: str) -> None:
+        """Forget a namespace that went with its node; what is desired stays desired."""
+        self._pids.pop(node, None)
+        self._told.pop(node, None)
+
+    def set(self, link: Link, state: LinkState) -> None:
+        """Put a link into a state, at once."""
+        match state:
+            case Open():
+                self._ways.pop(link, None)
+            case Held():
+                self._ways[link] = Way.HOLD
+            case Dropped():
+                self._ways[link] = Way.RESET
+            case Delayed():
+                raise Unsupported(NO_DELAY)
+        self._tell(_place(link))
+
+    def state(self, link: Link) -> LinkState:
+        """Return what the kernel does to the link now; what is desired where the node is gone."""
+        counted = self._read(link)
+        if counted is None:
+            return _as_state(self._ways.get(link))
+        return _as_state(min((one.cut.way for one in counted), default=None))
+
+    def stopped_packets(self, link: Link) -> int:
+        """Return how many packets of the link the present cut has stopped: the proof that it holds."""
+        return sum(one.packets for one in self._read(link) or ())
+
+    def keep(self) -> None:
+        """Begin to renew cuts before the kernel heals them."""
+        self._keeper = asyncio.get_running_loop().create_task(self._keep())
+
+    async def close(self) -> None:
+        """Heal everything and leave no table behind. Idempotent."""
+        if self._keeper is not None:
+            self._keeper.cancel()
+            self._keeper = None
+        self._ways.clear()
+        for pid in self._pids.values():
+            try:
+                netns.nft(pid, packets.remove(self._run))
+            except netns.NamespaceGoneError:
+                continue
+        self._pids.clear()
+        self._told.clear()
+
+    def _tell(self, node: str) -> None:
+        wanted = frozenset(
+            cut for link, way in self._ways.items() for cut in self._cuts(node, link, way)
+        )
+        told = self._told.get(node, wanted)
+        if wanted > told:
+            self._run_nft(node, packets.add(self._run, wanted - told, timeout_s=KERNEL_HEALS_S))
+        elif wanted != told:
+            self._run_nft(node, packets.replace(self._run, wanted, timeout_s=KERNEL_HEALS_S))
+        if node in self._told:
+            self._told[node] = wanted
+
+    def _run_nft(self, node: str, script: str) -> None:
+        try:
+            netns.nft(self._pids[node], script)
+        except netns.NamespaceGoneError:
+            self.detach(node)
+
+    def _read(self, link: Link) -> tuple[Counted, ...] | None:
+        """Return what the kernel has of a link's cut, None where there is no namespace to ask."""
+        node = _place(link)
+        if node not in self._pids:
+            return None
+        try:
+            listing = netns.nft_list(self._pids[node], packets.table(self._run))
+        except netns.NamespaceGoneError:
+            return None
+        counted = () if listing is None else packets.read(listing)
+        return tuple(one for one in counted if one.cut in self._cuts(node, link, one.cut.way))
+
+    def _cuts(self, node: str, link: Link, way: Way) -> list[PacketCut]:
+        if _place(link) != node:
+            return []
+        hook, other = (
+            (Hook.ARRIVING, link.source) if node == link.target else (Hook.LEAVING, link.target)
+        )
+        return [PacketCut(hook, way, peer) for peer in self._peers[other]]
+
+    async def _keep(self) -> None:
+        while True:
+            await asyncio.sleep(RENEW_S)
+            for node, cuts in tuple(self._told.items()):
+                if cuts:
+                    self._run_nft(node, packets.replace(self._run, cuts, timeout_s=KERNEL_HEALS_S))
+
+
+def _place(link: Link) -> str:
+    """Return the node in whose namespace a link is cut: the receiver's, or the only one there is."""
+    return link.source if link.target == CLIENTS else link.target
+
+
+def _as_state(way: Way | None) -> LinkState:
+    match way:
+        case None:
+            return Open()
+        case Way.RESET:
+            return Dropped()
+        case Way.HOLD | Way.HUSH:
+            return Held()
