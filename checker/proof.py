@@ -238,7 +238,8 @@ def _sentences(proof: Proof) -> Iterable[str]:
         node = proof.node or "a node that was not recorded"
         term = "" if proof.term is None else f" in term {proof.term}"
         when = f"{read.call_ns / SECOND:.3f} s into the run"
-        yield f"{node} answered {read} of process {read.process}, called {when}, {_HOW[proof.path]}{term}."
+        how = f"{_HOW[proof.path]}{term}"
+        yield f"{node} answered {read} of process {read.process}, called {when}, {how}."
         if newer is not None and proof.stale_ns is not None:
             at = f" at {newer.node}" if newer.node else ""
             new_term = newer.evidence.term if newer.evidence is not None else None
@@ -248,22 +249,19 @@ def _sentences(proof: Proof) -> Iterable[str]:
         yield _lease_sentence(proof.lease, proof)
     elif proof.path is ReadPath.LEASE:
         yield "Its check of the lease is not in the evidence."
-    yield f"Faults in force: {'; '.join(proof.faults)}." if proof.faults else "No fault was in force."
+    faults = "; ".join(proof.faults)
+    yield f"Faults in force: {faults}." if faults else "No fault was in force."
 
 
 def _lease_sentence(lease: LeaseSeen, proof: Proof) -> str:
-    after = (
-        ""
-        if proof.after_ack_ns is None
-        else f", {_ms(proof.after_ack_ns[0])} after that acknowledgement,"
-    )
-    left = proof.remaining_ns if lease.remaining_ns is None else lease.remaining_ns
+    after = ""
+    if proof.after_ack_ns is not None:
+        after = f", {_ms(proof.after_ack_ns[0])} after that acknowledgement,"
     if lease.remaining_ns is None:
         return f"When it checked{after} it compared no clock and took its lease for open-ended."
-    assert left is not None
     aged = f", at a reading {_ms(lease.age_ns)} old" if lease.age_ns > 0 else ""
     return (
-        f"When it checked{after} it believed that {_ms(left)} of its lease were left"
+        f"When it checked{after} it believed that {_ms(lease.remaining_ns)} of its lease were left"
         f" on its own {lease.clock} clock{aged}."
     )
 

@@ -11,13 +11,15 @@ A node tells what it believed only when it checks. Between two lines of its evid
   a check whose ``read_ns`` is no later than the previous check repeats an answer given before it.
   Such a cached answer says nothing of the time after its last use.
 
-A belief is over at a revocation or a change of term or role, and already at the line before a boot, a
-refused check or a request refused for want of leadership, whatever comes first. It never outlives the
-last line of a boot, for the node may have been killed right after it.
+A belief is over at a change of term or role, which a message brings about. It is over already at the
+line before a refused check, a request refused for want of leadership, a revocation and a clock
+anomaly: what the node found there may have been so for a while, so that it would not have served. And
+it never outlives the last line of a boot, for the node may have been killed right after it.
 
 A clock that steps back inside a gap between two lines may have been past ``until_ns`` before. That
-is excluded only if running twice as fast as true time could not have brought it there; else the gap
-does not count. A clock that steps forth and back inside one gap leaves no trace and is not looked for.
+is excluded only if running twice as fast as true time could not have brought it there; else the belief
+is no longer certain, until the next check. A clock that steps forth and back inside one gap leaves no
+trace and is not looked for.
 
 The stamps of a line belong to the reading that its step worked with. A node stopped between its check
 and its answer is no liar (the read may take effect at the check), and shows as no more than that.
@@ -29,7 +31,16 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from checker.evidence import Booted, Checked, OwnClock, Refused, Revoked, RoleChanged, TermChanged
+from checker.evidence import (
+    Booted,
+    Checked,
+    ClockAnomaly,
+    OwnClock,
+    Refused,
+    Revoked,
+    RoleChanged,
+    TermChanged,
+)
 
 if TYPE_CHECKING:
     from checker.timeline import Timeline
@@ -64,10 +75,10 @@ def holdings(timeline: Timeline) -> list[Holding]:
         match line.what:
             case Checked(granted=True) as check:
                 walk.grant(place, check)
-            case Revoked() | TermChanged() | RoleChanged():
+            case TermChanged() | RoleChanged():
                 walk.see(place)
                 walk.forget()
-            case Checked() | Booted():
+            case Checked() | Revoked() | ClockAnomaly() | Booted():
                 walk.forget()
             case Refused(code=code) if code in SERVES_NOTHING:
                 walk.forget()
@@ -95,14 +106,10 @@ class _Walk:
         check = self.check
         if check is None or check.until_ns is None or not self.held:
             return
-        if self.timeline.showing(place, check.clock) >= check.until_ns:
-            self.held = False
-        elif self._monotone(place, check.clock, check.until_ns):
+        if self._stayed_before(check.until_ns, place, check.clock):
             self._extend(place)
         else:
-            checks = self.checks[-1:]
-            self._close()
-            self._start(place, check, checks)
+            self.held = False
 
     def grant(self, place: int, check: Checked) -> None:
         """Take a granted check: it goes on with the holding there is, or starts one."""
@@ -159,13 +166,13 @@ class _Walk:
         )
         self.checks = []
 
-    def _monotone(self, place: int, clock: OwnClock, until_ns: int) -> bool:
-        """Whether the clock certainly stayed before ``until_ns`` since the line before."""
-        shown_ns = self.timeline.showing(self.last, clock)
-        if self.timeline.showing(place, clock) >= shown_ns:
-            return True
+    def _stayed_before(self, until_ns: int, place: int, clock: OwnClock) -> bool:
+        """Whether the clock certainly showed less than ``until_ns`` ever since the line before."""
+        then_ns, now_ns = (self.timeline.showing(line, clock) for line in (self.last, place))
+        if then_ns <= now_ns:
+            return now_ns < until_ns
         gap_ns = self.timeline.after_ns[place] - self.timeline.before_ns[self.last]
-        return shown_ns + FASTEST * gap_ns < until_ns
+        return then_ns + FASTEST * gap_ns < until_ns
 
     def _repeats(self, previous: Checked, check: Checked, place: int) -> bool:
         """Whether ``check`` gives an answer that was already in force at the check before it."""

@@ -6,8 +6,8 @@ when that round was *sent*. Those at or after the newest send that a majority re
 counts as now) are the ones a majority needs. An acknowledged round whose sending was not written down
 counts as just sent for anyone else, and as nothing for the voter accused.
 
-A real vote counts, a pre-vote does not; a candidate's vote for itself does, and so does a holder's own
-vote for another unless it let its lease go first. This names the voter behind an overlap, and
+A real vote counts, a pre-vote does not; a candidate's vote for itself does. A holder's own vote moves
+it to a new term first, where its belief counts as gone. This names the voter behind an overlap, and
 sees the promise broken even if the new leader never came to serve.
 
 Off for policies that leave voting free (newleader-waits, lease-log).
@@ -64,7 +64,7 @@ def promise(
 
 
 def supporters(holder: Timeline, check: int, voters: Sequence[str]) -> set[str]:
-    """Return the voters on whose acknowledgement the lease checked at line ``check`` certainly rests."""
+    """Return the voters on whose acknowledgement the lease at line ``check`` certainly rests."""
     line = holder.lines[check]
     assert isinstance(line.what, Checked)
     term = line.what.term
@@ -84,7 +84,7 @@ def supporters(holder: Timeline, check: int, voters: Sequence[str]) -> set[str]:
                 for_others.get(acked.peer, NEVER), JUST_SENT if sent_ns is None else sent_ns
             )
     needed = len(voters) // 2
-    found = {holder.node}
+    found: set[str] = set()
     for voter, sent_ns in known.items():
         newer = [peer for peer in for_others if peer != voter and for_others[peer] > sent_ns]
         if len(newer) < needed:
@@ -105,19 +105,15 @@ def _alive(timeline: Timeline, place: int, held: Mapping[str, Sequence[Holding]]
     before_ns, after_ns = timeline.lines[place].true_ns
     for node, holds in held.items():
         index = bisect_left(holds, before_ns, key=lambda holding: holding.start_ns) - 1
-        if index < 0:
+        if index < 0 or node == timeline.node:
             continue
         holding = holds[index]
-        outlives = not holding.point and after_ns < holding.end_ns
-        # The voter's own lines are ordered more finely than stamps tell.
-        if outlives and (node != timeline.node or holding.checks[0] < place < holding.last):
+        if not holding.point and after_ns < holding.end_ns:
             yield holding
 
 
 def _last_check(holder: Timeline, holding: Holding, voter: Timeline, place: int) -> int:
     """Return the last granted check that was certainly made before the vote."""
-    if holder is voter:
-        return max(check for check in holding.checks if check < place)
     before_ns = voter.before_ns[place]
     return max(check for check in holding.checks if holder.after_ns[check] <= before_ns)
 
@@ -141,8 +137,6 @@ def _finding(timelines: Timelines, place: int, vote: Voted, *, holding: Holding,
 
 def _promised(timeline: Timeline, place: int, holding: Holding) -> str:
     """Say what the voter itself thought of its promise when it voted."""
-    if timeline.node == holding.node:
-        return "it was the holder itself"
     first = timeline.boot_at(place).first
     made = _between(timeline, Promised, first, place)
     until_ns = max(
