@@ -1,0 +1,207 @@
+"""The thin hand of a leasekv node: carries inputs into the core and its Readys out, in order.
+
+One turn of the event loop is one batch. Every input of the turn is stepped as it arrives, straight
+from ``data_received``; asyncio runs those callbacks before timers that came due meanwhile, so what was
+queued at a node while it was stopped is answered before a timer can tell it how long it was gone. At
+the end of the turn::
+
+    facts -> evidence      one write, before anything that rests on them is heard
+    messages, replies -> network
+    persists -> disk       one record, one sync, however many steps they came from
+    Persisted -> core      whose facts, messages and replies go round once more
+
+There is no ``if`` about consensus here. There is one about time: the loop never waits longer than
+``pulse_ns`` in one go, because a wait in the kernel is not scaled by every means of bending a clock; so
+a node whose clock runs fast still sees its timers in its own time.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Final, Protocol
+
+from checker.evidence import Booted, ClockAnomaly, Fact, Revoked, RoleChanged, TermChanged
+
+from .ports import Input, Persist, Persisted, Ready, TimerDue
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Iterable, Sequence
+
+    from targets.clock import Reading
+
+    from .clocks import Clocks, Stamp
+    from .messages import PeerMessage, Response
+
+log: Final = logging.getLogger(__name__)
+
+REARM_MIN_S: Final = 0.0002  # a core that always wants to wake may not starve the sockets
+
+_TOLD: Final = frozenset({Booted, TermChanged, RoleChanged, Revoked, ClockAnomaly})
+
+
+class CoreLike(Protocol):
+    """What drives itself by `targets.leasekv.ports`: the core, or a test's stand-in."""
+
+    @property
+    def wake_ns(self) -> int:
+        """Return when to feed `TimerDue`, on the own monotonic clock."""
+
+    def step(self, event: Input, reading: Reading) -> Ready:
+        """Take one input."""
+
+
+class Disk(Protocol):
+    """What makes a batch durable."""
+
+    def sync(self, batch: Sequence[Persist]) -> None:
+        """Return once all of it is."""
+
+
+class Journal(Protocol):
+    """What keeps facts."""
+
+    def add(self, facts: Iterable[Fact], stamp: Stamp) -> None:
+        """Keep the facts of one step."""
+
+    def flush(self) -> None:
+        """Let everybody see what was added."""
+
+
+class Network(Protocol):
+    """What carries messages and replies; it may lose them."""
+
+    def send(self, messages: Sequence[tuple[str, PeerMessage]]) -> None:
+        """Send to peers."""
+
+    def reply(self, replies: Sequence[tuple[int, Response]]) -> None:
+        """Answer clients."""
+
+
+class Driver:
+    """Drives one core on one event loop."""
+
+    def __init__(
+        self,
+        core: CoreLike,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        clocks: Clocks,
+        journal: Journal,
+        disk: Disk,
+        network: Network,
+        pulse_ns: int,
+    ) -> None:
+        self._core = core
+        self._loop = loop
+        self._clocks = clocks
+        self._journal = journal
+        self._disk = disk
+        self._network = network
+        self._pulse_ns = pulse_ns
+        self._sync_delay_ns = 0
+        self._syncing = False
+        self._turning = False
+        self._messages: list[tuple[str, PeerMessage]] = []
+        self._replies: list[tuple[int, Response]] = []
+        self._unsynced: list[Persist] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_ns = 0
+
+    def start(self) -> None:
+        """Begin to feed timers; the first is due at once, so that the core's first effects come out."""
+        self.feed(TimerDue())
+
+    def stop(self) -> None:
+        """Feed no more timers."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def set_sync_delay(self, delay_ns: int) -> None:
+        """From the next sync on, take this much longer (a tester's knob)."""
+        self._sync_delay_ns = delay_ns
+
+    def feed(self, event: Input) -> None:
+        """Step the core at once; what it wants done is done at the end of this turn of the loop."""
+        stamp = self._clocks.stamp()
+        ready = self._core.step(event, stamp.own)
+        if ready.facts:
+            self._journal.add(ready.facts, stamp)
+            for fact in ready.facts:
+                if type(fact) in _TOLD:
+                    _tell(fact)
+        if ready.persist is not None:
+            self._unsynced.append(ready.persist)
+        if ready.messages:
+            self._messages += ready.messages
+        if ready.replies:
+            self._replies += ready.replies
+        if not self._turning:
+            self._turning = True
+            self._loop.call_soon(self._end_turn)
+
+    def _end_turn(self) -> None:
+        self._let_out()
+        while self._unsynced and not self._syncing:
+            if self._sync_delay_ns:
+                self._syncing = True
+                self._loop.call_later(self._sync_delay_ns / 1e9, self._sync_late)
+                break
+            self._sync()
+            self._let_out()
+        self._turning = False
+        self._arm()
+
+    def _let_out(self) -> None:
+        self._journal.flush()
+        if self._messages:
+            messages, self._messages = self._messages, []
+            self._network.send(messages)
+        if self._replies:
+            replies, self._replies = self._replies, []
+            self._network.reply(replies)
+
+    def _sync(self) -> None:
+        batch, self._unsynced = self._unsynced, []
+        self._disk.sync(batch)
+        self.feed(Persisted(batch[-1].seq))
+
+    def _sync_late(self) -> None:
+        """Sync what was waiting when the delay began, and what came in the meantime."""
+        self._syncing = False
+        self._sync()
+
+    def _arm(self) -> None:
+        wake_ns = self._core.wake_ns
+        now_ns = time.monotonic_ns()
+        due_ns = min(wake_ns, now_ns + self._pulse_ns)
+        if self._timer is not None:
+            if self._timer_ns <= due_ns:
+                return
+            self._timer.cancel()
+        self._timer_ns = due_ns
+        self._timer = self._loop.call_later(max(REARM_MIN_S, (due_ns - now_ns) / 1e9), self._pulse)
+
+    def _pulse(self) -> None:
+        self._timer = None
+        if time.monotonic_ns() >= self._core.wake_ns:
+            self.feed(TimerDue())
+        else:
+            self._arm()
+
+
+def _tell(fact: Fact) -> None:
+    match fact:
+        case Booted(boot, term):
+            log.info("event=boot boot=%d term=%d", boot, term)
+        case TermChanged(term):
+            log.info("event=term term=%d", term)
+        case RoleChanged(term, role):
+            log.info("event=role term=%d role=%s", term, role)
+        case Revoked(term, reason):
+            log.info("event=revoke term=%d reason=%s", term, reason)
+        case ClockAnomaly(term, kind, size_ns):
+            log.warning("event=anomaly term=%d kind=%s size_ms=%.1f", term, kind, size_ns / 1e6)
+        case _:
+            pass

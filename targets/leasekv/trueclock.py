@@ -1,0 +1,60 @@
+"""The true clock: CLOCK_MONOTONIC_RAW past any fake, the same for all processes of a host.
+
+Evidence is stamped with it while a node's own clocks may be bent, by a preload under libc's wrapper or
+by a patch of the vDSO. So it goes through neither: `syscall(2)`, called with the kernel's own number.
+`ctypes.PyDLL` keeps the interpreter's lock, which for a call of half a microsecond is cheaper.
+
+A node that was fooled here would hand the oracles a bent clock as the truth, so every start tests it:
+the parent stamps its own raw clock before it starts the node, and the node's first reading must follow
+within the time that starting may take. A bent clock counts from the wall clock's epoch.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import sys
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CLOCK_MONOTONIC_RAW: Final = 4
+START_MAX_NS: Final = 120_000_000_000
+
+_CLOCK_GETTIME: Final = {"x86_64": 228, "aarch64": 113}
+
+
+class ClockError(Exception):
+    """There is no true clock here, or it is not true."""
+
+
+def open_clock() -> Callable[[], int]:
+    """Return a reader of the true clock, in nanoseconds; raise `ClockError` where none is known."""
+    machine = platform.machine()
+    number = _CLOCK_GETTIME.get(machine)
+    if number is None or sys.maxsize < 1 << 32:
+        known = " and ".join(_CLOCK_GETTIME)
+        raise ClockError(f"the number of clock_gettime is known for 64-bit {known}, not for {machine}")
+    call = ctypes.PyDLL(None).syscall
+    call.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_void_p)
+    call.restype = ctypes.c_long
+    timespec = (ctypes.c_int64 * 2)()
+    where = ctypes.addressof(timespec)
+
+    def now_ns() -> int:
+        if call(number, CLOCK_MONOTONIC_RAW, where):
+            raise ClockError("clock_gettime(CLOCK_MONOTONIC_RAW) failed")
+        seconds, nanoseconds = timespec
+        return seconds * 1_000_000_000 + nanoseconds
+
+    return now_ns
+
+
+def verify(spawned_ns: int, *, first_ns: int) -> None:
+    """Raise `ClockError` unless ``first_ns`` can follow ``spawned_ns``, the parent's stamp."""
+    if not 0 <= first_ns - spawned_ns <= START_MAX_NS:
+        raise ClockError(
+            f"the raw clock reads {first_ns} ns, but this node was started at {spawned_ns} ns:"
+            " the true clock is faked, or the node took longer than two minutes to start"
+        )

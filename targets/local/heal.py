@@ -1,0 +1,71 @@
+"""Undo what a dead run left behind: end its nodes, remove its files.
+
+Only runtime directories of this user are looked at, only those whose owner is dead are touched, and a
+process is ended only if its pid *and* its start time are the ones written down. Nodes die with their
+harness anyway; this is for what cannot (a node whose kernel was not asked in time) and for files.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import time
+from typing import Final
+
+import msgspec
+
+from targets.cluster import ProcessState
+
+from . import faketime, procfs, runtime
+
+DIE_S: Final = 5.0
+PROBE_S: Final = 0.005
+
+
+class Healed(msgspec.Struct, frozen=True):
+    """One runtime directory: the run it belonged to, and what was done, in sentences for a person.
+
+    A live run is listed with nothing done. ``failed`` says what could not be healed.
+    """
+
+    path: str
+    run: str | None
+    live: bool
+    done: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+
+
+def heal(run: str | None = None) -> tuple[Healed, ...]:
+    """Heal every dead run of this user, or only the one named; idempotent."""
+    named = [(found, found.manifest.run if found.manifest else None) for found in runtime.find()]
+    return tuple(_heal(found, name) for found, name in named if run is None or run == name)
+
+
+def _heal(found: runtime.Found, run: str | None) -> Healed:
+    if found.live:
+        return Healed(str(found.path), run, live=True)
+    done: list[str] = []
+    failed: list[str] = []
+    manifest = found.manifest
+    if manifest is not None and manifest.host == runtime.this_host():
+        for node, who in manifest.processes:
+            if _end(who):
+                done.append(f"ended {node}, process {who.pid}")
+            if procfs.state(who) is not ProcessState.GONE:
+                failed.append(f"{node}, process {who.pid}, does not die")
+            elif procfs.identity(who.pid) is None:
+                done += [f"removed {path}" for path in faketime.sweep(who.pid)]
+    if not failed:
+        shutil.rmtree(found.path, ignore_errors=True)
+        done.append(f"removed {found.path}")
+    return Healed(str(found.path), run, live=False, done=tuple(done), failed=tuple(failed))
+
+
+def _end(who: procfs.Identity) -> bool:
+    """Kill a process, stopped or not; return whether it was there."""
+    if procfs.state(who) is ProcessState.GONE or not procfs.send(who, signal.SIGKILL):
+        return False
+    deadline_s = time.monotonic() + DIE_S
+    while procfs.state(who) is not ProcessState.GONE and time.monotonic() < deadline_s:
+        time.sleep(PROBE_S)
+    return True

@@ -1,0 +1,89 @@
+"""Processes as the kernel sees them, read from /proc each time and never remembered.
+
+A pid alone names nobody: it is used again. A process is its pid *and* the instant it started, in ticks
+since this boot, so an `Identity` kept in a file means nothing after a reboot or in another container.
+Signals go through a pidfd that is opened first and checked second, which leaves no gap for another
+process to slip into.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from targets.cluster import ProcessState
+
+PROC: Final = Path("/proc")
+
+_STATE: Final = 0  # fields of /proc/PID/stat, counted from behind the command's name
+_START_TICKS: Final = 19
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """One process for good: no other ever has both."""
+
+    pid: int
+    start_ticks: int
+
+
+def _stat(path: Path) -> list[str] | None:
+    """Return the fields of a stat file behind the name (which may hold anything), None if gone."""
+    try:
+        text = path.read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return text.rpartition(")")[2].split()
+
+
+def identity(pid: int) -> Identity | None:
+    """Return who has this pid now."""
+    fields = _stat(PROC / str(pid) / "stat")
+    return None if fields is None else Identity(pid, int(fields[_START_TICKS]))
+
+
+def state(who: Identity) -> ProcessState:
+    """Return what a process does: stopped once *every* thread is, gone as soon as it is a zombie."""
+    base = PROC / str(who.pid)
+    fields = _stat(base / "stat")
+    if fields is None or int(fields[_START_TICKS]) != who.start_ticks or fields[_STATE] in "ZX":
+        return ProcessState.GONE
+    try:
+        threads = [_stat(thread / "stat") for thread in (base / "task").iterdir()]
+    except (FileNotFoundError, ProcessLookupError):
+        return ProcessState.GONE
+    stopped = all(found is None or found[_STATE] in "Tt" for found in threads)
+    return ProcessState.STOPPED if stopped else ProcessState.RUNNING
+
+
+def send(who: Identity, number: signal.Signals) -> bool:
+    """Signal exactly this process; return False if it is gone, whoever has its pid now."""
+    try:
+        handle = os.pidfd_open(who.pid)
+    except ProcessLookupError:
+        return False
+    try:
+        if identity(who.pid) != who:
+            return False
+        signal.pidfd_send_signal(handle, number)
+    except ProcessLookupError:
+        return False
+    finally:
+        os.close(handle)
+    return True
+
+
+def boot_id() -> str:
+    """Return the name of this boot of the host."""
+    return (PROC / "sys/kernel/random/boot_id").read_text().strip()
+
+
+def maps(pid: int, name: str) -> bool:
+    """Tell whether a process has a file with ``name`` in its path mapped."""
+    try:
+        return name in (PROC / str(pid) / "maps").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return False

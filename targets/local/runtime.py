@@ -1,0 +1,140 @@
+"""The private runtime directory of one running cluster, and who may act on what is in it.
+
+What a heal needs lives here and never in a run directory, which may come from a stranger. The directory
+is made with mode 0700 under XDG_RUNTIME_DIR or the temporary directory, and its very name says who owns
+it (pid and start time), so that there is no instant at which a dead run's directory could be taken for
+a live one or the other way round. The manifest lists every process started, each as pid *and* start
+time, and the host they belong to: this boot and this pid namespace. Anywhere else they mean nobody.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import tempfile
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from targets.cluster import TargetError
+
+from . import procfs
+from .procfs import Identity
+
+MANIFEST: Final = "manifest.json"
+MANIFEST_SCHEMA: Final = 1
+PATH_MAX: Final = 107  # what the kernel takes for a unix socket's path
+
+_NAME: Final = re.compile(r"lantern-(\d+)-(\d+)-\w+")
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What was started from a runtime directory. ``processes`` holds past ones too."""
+
+    schema: int = MANIFEST_SCHEMA
+    run: str
+    host: str
+    processes: tuple[tuple[str, Identity], ...] = ()
+
+
+def this_host() -> str:
+    """Return what a pid is relative to: this boot and this pid namespace."""
+    return f"{procfs.boot_id()} {Path('/proc/self/ns/pid').readlink()}"
+
+
+def bases() -> tuple[Path, ...]:
+    """Return where runtime directories are looked for, the one to make them in first."""
+    private = os.environ.get("XDG_RUNTIME_DIR")
+    found = [Path(private)] if private and _usable(Path(private)) else []
+    found += [Path(tempfile.gettempdir()), Path(f"/run/user/{os.getuid()}"), Path("/tmp")]  # noqa: S108
+    return tuple(dict.fromkeys(path for path in found if path.is_dir()))
+
+
+def _usable(path: Path) -> bool:
+    return path.is_dir() and path.stat().st_uid == os.getuid() and os.access(path, os.W_OK)
+
+
+class Runtime:
+    """One runtime directory of ours, from its making to its removal."""
+
+    def __init__(self, run: str) -> None:
+        me = procfs.identity(os.getpid())
+        assert me is not None
+        made = tempfile.mkdtemp(prefix=f"lantern-{me.pid}-{me.start_ticks}-", dir=bases()[0])
+        self.path = Path(made)
+        self._manifest = Manifest(run=run, host=this_host())
+        self._save()
+
+    def admin_socket(self, node: str) -> Path:
+        """Return where a node's admin socket goes; refuse a path the kernel does not take."""
+        path = self.path / f"{node}.admin"
+        if len(os.fsencode(path)) > PATH_MAX:
+            raise TargetError(f"{path} is too long for a unix socket: set TMPDIR to a shorter directory")
+        return path
+
+    def directory(self, *parts: str) -> Path:
+        """Return a directory inside, made if it is not there."""
+        path = self.path.joinpath(*parts)
+        path.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def record(self, node: str, who: Identity) -> None:
+        """Write down that this process is ours, so that a later heal may end it."""
+        known = (*self._manifest.processes, (node, who))
+        self._manifest = msgspec.structs.replace(self._manifest, processes=known)
+        self._save()
+
+    def _save(self) -> None:
+        replace(self.path / MANIFEST, msgspec.json.encode(self._manifest))
+
+    def remove(self) -> None:
+        """Remove all of it."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def replace(path: Path, data: bytes) -> None:
+    """Give a file new content, never seen half-written."""
+    fresh = path.with_name(path.name + ".new")
+    fresh.write_bytes(data)
+    fresh.replace(path)
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A runtime directory of this user's; ``manifest`` None if its owner died before writing one."""
+
+    path: Path
+    owner: Identity
+    manifest: Manifest | None
+
+    @property
+    def live(self) -> bool:
+        """Tell whether the run that owns it still goes on, or may go on where we cannot see."""
+        elsewhere = (
+            self.manifest is not None and self.manifest.host.split()[1:] != this_host().split()[1:]
+        )
+        return elsewhere or procfs.identity(self.owner.pid) == self.owner
+
+
+def find() -> list[Found]:
+    """Return every runtime directory of this user, of live and dead runs; nobody else's is opened."""
+    found = []
+    for base in bases():
+        for path in sorted(base.glob("lantern-*-*-*")):
+            name = _NAME.fullmatch(path.name)
+            status = path.lstat()
+            private = stat.S_ISDIR(status.st_mode) and stat.S_IMODE(status.st_mode) == 0o700
+            if name and private and status.st_uid == os.getuid():
+                owner = Identity(int(name[1]), int(name[2]))
+                found.append(Found(path, owner, _read(path / MANIFEST)))
+    return found
+
+
+def _read(path: Path) -> Manifest | None:
+    try:
+        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except (OSError, msgspec.DecodeError):
+        return None
+    return manifest if manifest.schema == MANIFEST_SCHEMA else None
