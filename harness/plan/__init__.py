@@ -1,0 +1,17 @@
+"""Plans: what a run is to do. ``plan_from`` is the way from files and options to a complete `Plan`."""
+
+from .draft import from_file, from_options
+from .errors import PlanError
+from .make import plan_from
+from .plan import FIELDS, Family, Plan, ScheduleFrom
+
+__all__ = [
+    "FIELDS",
+    "Family",
+    "Plan",
+    "PlanError",
+    "ScheduleFrom",
+    "from_file",
+    "from_options",
+    "plan_from",
+]

@@ -1,0 +1,105 @@
+"""A draft: what somebody asked for, each key with the place where they asked.
+
+A draft comes from a plan file, from options, or from both: an option overrides the file. Every value is
+checked on its own here, so that what is wrong is named with its line or its option; what several
+values mean together is `harness.plan.resolve`'s.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from targets.leasekv.mistakes import MISTAKES
+from targets.leasekv.policies import POLICIES
+
+from .document import Document, read
+from .errors import PlanError
+from .plan import FIELDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_LISTS: Final = frozenset({"mistake", "keep_rules", "faults", "allow", "require"})
+_NONE: Final = {"faults": "none"}  # how a person says an empty list
+
+
+class Given(msgspec.Struct, frozen=True):
+    """One value somebody asked for. ``where`` is ``plan.yaml:12`` or ``--seed``."""
+
+    value: Any
+    where: str
+    option: bool = False
+
+
+Draft = dict[str, Given]
+
+
+def from_file(data: bytes, *, name: str) -> tuple[Draft, Document]:
+    """Read a plan file; raise `PlanError` naming the line."""
+    document = read(data, name=name)
+    if document.value is None:
+        return {}, document
+    if not isinstance(document.value, dict):
+        raise PlanError("a plan is a mapping of keys to values", where=document.where(""))
+    draft: Draft = {}
+    for key, value in document.value.items():
+        if key not in FIELDS:
+            raise PlanError(_unknown(key, "key", FIELDS), where=document.where(key))
+        draft[key] = Given(_checked(key, value, document.where), document.where(key))
+    return draft, document
+
+
+def from_options(options: Mapping[str, Any]) -> Draft:
+    """Take options by their plan keys (``time``, ``mistake``); those that are None were not given."""
+    draft: Draft = {}
+    for key, value in options.items():
+        if value is None:
+            continue
+        if key not in FIELDS:
+            raise PlanError(_unknown(key, "key", FIELDS))
+        where = f"--{key.replace('_', '-')}"
+        draft[key] = Given(_checked(key, value, lambda _path, where=where: where), where, option=True)
+    return draft
+
+
+def _checked(key: str, value: Any, where: Any) -> Any:
+    """Return the value as its field has it."""
+    if key in _LISTS:
+        value = _listed(key, value)
+    try:
+        checked = msgspec.convert(value, FIELDS[key].type, strict=True)
+    except msgspec.ValidationError as error:
+        sentence, _, path = str(error).partition(" - at `$")
+        inner = key + path.rstrip("`")
+        raise PlanError(f"{key}: {sentence}", where=where(inner)) from error
+    match key:
+        case "policy" if checked not in POLICIES:
+            raise PlanError(_unknown(checked, "policy", POLICIES), where=where(key))
+        case "mistake":
+            for place, mistake in enumerate(checked):
+                if mistake not in MISTAKES:
+                    raise PlanError(
+                        _unknown(mistake, "mistake", MISTAKES), where=where(f"{key}[{place}]")
+                    )
+        case _:
+            pass
+    if isinstance(checked, tuple) and key in _LISTS and len(set(checked)) < len(checked):
+        raise PlanError(f"{key}: something comes twice", where=where(key))
+    return checked
+
+
+def _listed(key: str, value: Any) -> Any:
+    """One word stands for a list of one; commas separate several, as on the command line."""
+    if not isinstance(value, str):
+        return list(value) if isinstance(value, tuple) else value
+    words = [word.strip() for word in value.split(",") if word.strip()]
+    return [] if words == [_NONE.get(key)] else words
+
+
+def _unknown(word: object, what: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(str(word), list(known), n=1)
+    hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known)}"
+    return f"unknown {what} '{word}'; {hint}"

@@ -1,0 +1,50 @@
+"""From what stands on the command line to a complete plan: the one place of this part that reads files."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from .document import BYTES_MAX, read
+from .draft import Draft, Given, from_file, from_options
+from .errors import PlanError
+from .resolve import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from .plan import Plan
+
+
+def plan_from(
+    file: Path | None, options: Mapping[str, Any], *, schedule_file: Path | None = None
+) -> Plan:
+    """Return the plan of a file, of options by their plan keys (None: not given), or of both.
+
+    An option overrides the file. A seed that nobody gave is drawn here. Raises `PlanError`, with the
+    line or the option, before anything is started.
+    """
+    draft: Draft = {}
+    where: Callable[[str], str] | None = None
+    if file is not None:
+        draft, document = from_file(_bytes(file), name=str(file))
+        where = document.where
+    draft |= from_options(options)
+    if schedule_file is not None:
+        document = read(_bytes(schedule_file), name=str(schedule_file))
+        entries = document.value.get("schedule") if isinstance(document.value, dict) else document.value
+        if not isinstance(entries, list):
+            raise PlanError("a schedule is a list of episodes or steps", where=document.where(""))
+        bare = not isinstance(document.value, dict)
+        where = (lambda path: document.where(path.removeprefix("schedule"))) if bare else document.where
+        draft["schedule"] = Given(tuple(entries), f"--schedule {schedule_file}", option=True)
+    return resolve(draft, fresh_seed=secrets.randbelow(1 << 31), where=where)
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(BYTES_MAX + 1)
+    except OSError as error:
+        raise PlanError(error.strerror or str(error), where=str(path)) from error

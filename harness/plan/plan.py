@@ -1,0 +1,101 @@
+"""A plan: everything that decides what a run does, resolved, as one frozen value.
+
+What lives here: the fields, their defaults, and what each may be. A plan is complete: no field asks for
+a default at run time, so the ``plan.yaml`` written from it runs the same again. Where a run is put
+(``--out``) and how it is printed (``--json``) are no part of it.
+
+The keys of a plan file are the names of the fields, but for two: ``time`` is `Plan.time_s`, ``mistake``
+is `Plan.mistakes`.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+
+from targets.clock import MS, SECOND
+from targets.cluster import ClockMode
+
+PLAN_SCHEMA: Final = 1
+
+Count = Annotated[int, msgspec.Meta(ge=1)]
+Many = Annotated[int, msgspec.Meta(ge=0)]
+Duration = Annotated[int, msgspec.Meta(ge=0, le=86_400 * SECOND)]
+Word = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=60)]
+
+
+class Family(StrEnum):
+    """The families of faults a seeded schedule draws from."""
+
+    CLOCK = "clock"
+    PAUSE = "pause"
+    PARTITION = "partition"
+    CRASH = "crash"
+    DELAY = "delay"
+    LEADER = "leader"
+    APPLY = "apply"
+    DISK = "disk"
+
+
+class ScheduleFrom(StrEnum):
+    """Where the schedule came from; a missed step weighs differently."""
+
+    SEED = "seed"
+    AIMED = "aimed"
+    FILE = "file"
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One run.
+
+    ``rate`` is operations a second over all clients, 0 as many as go; ``faults`` the families of a
+    seeded schedule; ``readindex_one_in`` 10 sends one read in ten through ReadIndex, 0 none;
+    ``peer_delay_ns`` delays every link between peers, one way; ``clock`` is the one clock that may be
+    bent. ``drift_ppm`` is the declared bound on a clock's rate error. ``check_s`` and
+    ``check_mb`` bound the check. ``keep`` keeps what the nodes had on disk.
+    """
+
+    schema: Literal[1] = 1
+    name: Word = "run"
+    target: Literal["leasekv"] = "leasekv"
+    on: Literal["local"] = "local"
+    policy: str = "lease-renew"
+    mistakes: tuple[str, ...] = msgspec.field(name="mistake", default=())
+    keep_rules: tuple[str, ...] = ()
+    nodes: Annotated[int, msgspec.Meta(ge=1, le=9)] = 3
+    clients: Annotated[int, msgspec.Meta(ge=1, le=512)] = 12
+    keys: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 4
+    key_operations: Annotated[int, msgspec.Meta(ge=10, le=1_000_000)] = 300
+    rate: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 600
+    readindex_one_in: Many = 0
+    time_s: Annotated[float, msgspec.Meta(gt=0, le=86_400)] = msgspec.field(name="time", default=20.0)
+    seed: Annotated[int, msgspec.Meta(ge=0, lt=1 << 63)] = 0
+    faults: tuple[Family, ...] = (Family.CLOCK, Family.PAUSE, Family.PARTITION)
+    clock: ClockMode = ClockMode.NONE
+    peer_delay_ns: Annotated[int, msgspec.Meta(ge=0, le=10 * SECOND)] = 0
+    election_ns: Annotated[int, msgspec.Meta(ge=50 * MS, le=600 * SECOND)] = SECOND
+    heartbeat_ns: Annotated[int, msgspec.Meta(ge=MS, le=60 * SECOND)] = 100 * MS
+    margin_ns: Duration = 20 * MS
+    drift_ppm: Annotated[int, msgspec.Meta(ge=0, lt=1_000_000)] = 50_000
+    read_timeout_ns: Annotated[int, msgspec.Meta(ge=10 * MS, le=600 * SECOND)] = 600 * MS
+    write_timeout_ns: Annotated[int, msgspec.Meta(ge=10 * MS, le=600 * SECOND)] = 1500 * MS
+    settle_ns: Duration = SECOND
+    check_s: Annotated[float, msgspec.Meta(gt=0)] = 60.0
+    check_mb: Annotated[int, msgspec.Meta(ge=64)] = 2048
+    allow: tuple[Literal["not-exercised"], ...] = ()
+    require: tuple[Literal["availability"], ...] = ()
+    keep: bool = False
+    compose: str | None = None
+    schedule_from: ScheduleFrom = ScheduleFrom.SEED
+    schedule: tuple[Any, ...] = ()
+
+    @property
+    def node_names(self) -> tuple[str, ...]:
+        """The nodes' names, in order."""
+        return tuple(f"n{number}" for number in range(1, self.nodes + 1))
+
+
+FIELDS: Final = {field.encode_name: field for field in msgspec.structs.fields(Plan)}
+"""The keys of a plan file."""

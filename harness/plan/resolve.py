@@ -1,0 +1,163 @@
+"""From a draft to a plan: defaults, what a mistake brings along, and the schedule.
+
+A mistake decides its policy, the number of nodes, the declared drift bound, the clock that is bent, the
+schedule aimed at it and the rules that would mask it. Whatever somebody asked for that contradicts it
+is a usage error: silently testing something else would be worse. An explicit schedule is no
+contradiction, for the same mistake may be tried under another schedule, and the same schedule
+without the mistake.
+
+The schedule is part of the plan, written out, so that a saved plan runs the same faults even after
+Lantern's own schedules have changed. Overriding what a drawn schedule was drawn from draws it anew.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from harness.run.generator import seats_min
+from nemesis.schedule import ScheduleError
+from targets.cluster import ClockMode
+from targets.leasekv.config import ConfigError, NodeConfig, build_rules
+from targets.leasekv.mistakes import MISTAKES
+
+from . import schedules
+from .errors import PlanError
+from .plan import FIELDS, Plan, ScheduleFrom
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from targets.leasekv.mistakes import Mistake
+
+    from .draft import Draft, Given
+
+_DRAWN_FROM: Final = frozenset(
+    {"seed", "faults", "time", "nodes", "policy", "mistake", "election_ns", "drift_ppm", "clock"}
+)
+
+
+def resolve(draft: Draft, *, fresh_seed: int, where: Callable[[str], str] | None = None) -> Plan:
+    """Return the plan; raise `PlanError`. ``where`` maps a path of the schedule to its place."""
+    draft = _without_stale_schedule(draft)
+    values: dict[str, Any] = {key: given.value for key, given in draft.items()}
+    values.setdefault("seed", fresh_seed)
+    mistakes = [MISTAKES[name] for name in values.get("mistake", ())]
+    for mistake in mistakes:
+        _bring(mistake, values, draft)
+    if "name" not in values:
+        values["name"] = "-".join(values["mistake"])[:60] if mistakes else values.get("policy", "run")
+    plan = _plan(values)
+    try:
+        plan = _with_schedule(plan, draft)
+    except ScheduleError as error:
+        place = (where or str)(error.path)
+        raise PlanError(str(error), where=place) from error
+    _fits(plan, draft)
+    return plan
+
+
+def rules_off(plan: Plan) -> tuple[str, ...]:
+    """Return the rules to switch off: those that would mask a mistake, but for the kept ones."""
+    masks = [rule for name in plan.mistakes for rule in MISTAKES[name].also_off]
+    return tuple(dict.fromkeys(rule for rule in masks if rule not in plan.keep_rules))
+
+
+def node_config(plan: Plan, node: str) -> NodeConfig:
+    """Return what one node of this plan is told."""
+    return NodeConfig(
+        node=node,
+        nodes=plan.node_names,
+        policy=plan.policy,
+        mistakes=plan.mistakes,
+        rules_off=rules_off(plan),
+        election_ns=plan.election_ns,
+        heartbeat_ns=plan.heartbeat_ns,
+        drift_ppm=plan.drift_ppm,
+        margin_ns=plan.margin_ns,
+        seed=plan.seed,
+    )
+
+
+def _bring(mistake: Mistake, values: dict[str, Any], draft: Mapping[str, Given]) -> None:
+    """Set what the mistake decides; refuse what was asked otherwise."""
+    brought = {"policy": mistake.policy, "nodes": mistake.nodes, "drift_ppm": mistake.drift_ppm}
+    if mistake.clock is not ClockMode.NONE:
+        brought["clock"] = mistake.clock
+    for key, value in brought.items():
+        asked = values.get(key, value)
+        if asked != value:
+            sentence = f"mistake {mistake.id} needs {key} {_shown(value)}, not {_shown(asked)}"
+            raise PlanError(sentence, where=_where(draft, key))
+        values[key] = value
+
+
+def _without_stale_schedule(draft: Draft) -> Draft:
+    """Forget a saved schedule that was drawn from something an option now overrides."""
+    saved_from = draft["schedule_from"].value if "schedule_from" in draft else ScheduleFrom.FILE
+    if "schedule" not in draft or draft["schedule"].option or saved_from is ScheduleFrom.FILE:
+        return draft
+    if not any(draft[key].option for key in _DRAWN_FROM & draft.keys()):
+        return draft
+    return {key: given for key, given in draft.items() if key not in {"schedule", "schedule_from"}}
+
+
+def _with_schedule(plan: Plan, draft: Mapping[str, Given]) -> Plan:
+    """Complete the plan by its schedule, and by the clock that schedule bends."""
+    if "schedule" in draft:
+        source = ScheduleFrom.FILE
+        if "schedule_from" in draft and not draft["schedule"].option:
+            source = draft["schedule_from"].value
+        schedule = schedules.of_plan(plan)
+    elif plan.mistakes:
+        source, schedule = ScheduleFrom.AIMED, schedules.aimed_at(plan)
+    else:
+        source, schedule = ScheduleFrom.SEED, schedules.seeded(plan)
+    if source is not ScheduleFrom.SEED and "faults" in draft and draft["faults"].value:
+        raise PlanError(
+            "faults are drawn only where no schedule is given", where=_where(draft, "faults")
+        )
+    bends = schedules.clock_mode(schedule)
+    if bends is not ClockMode.NONE and plan.clock not in {ClockMode.NONE, bends}:
+        sentence = f"the schedule bends the clock in mode {bends.value}, not {plan.clock.value}"
+        raise PlanError(sentence, where=_where(draft, "clock"))
+    return msgspec.structs.replace(
+        plan,
+        clock=plan.clock if bends is ClockMode.NONE else bends,
+        faults=plan.faults if source is ScheduleFrom.SEED else (),
+        schedule_from=source,
+        schedule=schedules.dumped(schedule),
+    )
+
+
+def _fits(plan: Plan, draft: Mapping[str, Given]) -> None:
+    """Refuse what no cluster can be started with."""
+    least = seats_min(plan.nodes)
+    if plan.clients < least:
+        sentence = (
+            f"clients {plan.clients} is too few: a reader pinned to each of {plan.nodes} nodes, "
+            f"a writer, a cas and a reader that follows the leader make {least}"
+        )
+        raise PlanError(sentence, where=_where(draft, "clients"))
+    try:
+        build_rules(node_config(plan, plan.node_names[0]))
+    except ConfigError as error:
+        raise PlanError(str(error)) from error
+    masks = {rule for name in plan.mistakes for rule in MISTAKES[name].also_off}
+    if not masks.issuperset(plan.keep_rules):
+        sentence = f"keep_rules {', '.join(plan.keep_rules)}: no mistake of this plan switches that off"
+        raise PlanError(sentence, where=_where(draft, "keep_rules"))
+
+
+def _where(draft: Mapping[str, Given], key: str) -> str | None:
+    return draft[key].where if key in draft else None
+
+
+def _plan(values: Mapping[str, Any]) -> Plan:
+    names = {FIELDS[key].name: value for key, value in values.items()}
+    return Plan(**names)
+
+
+def _shown(value: Any) -> str:
+    return str(getattr(value, "value", value))

@@ -1,0 +1,210 @@
+"""How a run ends: every judge is heard, then the worst thing that is certain is the outcome.
+
+Judges are kept apart: one that breaks, or a history that is malformed, silences no other one, and is
+itself part of the outcome. The order of the words is `harness.outcome`'s. A violation is never spoken of
+more softly because something else went wrong as well, and nothing that went wrong in the harness is
+ever spoken of as a violation.
+
+A *pass* asks for more than no violation: every claim of the policy was exercised, every step of a
+schedule that was aimed or given was done, and the harness itself was fit to observe.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from checker import Budget, MalformedHistory, Report, check, formats
+from checker import exercised as exercising
+from checker.errors import CheckerError
+from checker.evidence_lines import load as load_evidence
+from checker.operations import History
+from checker.oracles.judge import Declared
+from checker.oracles.judge import judge as judge_evidence
+from checker.oracles.result import OracleOutcome, OracleResult
+from checker.timeline import Timelines
+from checker.timeline import build as build_timelines
+from checker.verdict import Outcome as CheckOutcome
+from harness.outcome import Outcome, worst
+from harness.plan.plan import ScheduleFrom
+from targets.leasekv.policies import POLICIES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from harness.plan.plan import Plan
+
+AVAILABLE_AGAIN_E = 5  # reads and writes are back within so many election timeouts of the heal
+
+
+class Seen(msgspec.Struct, kw_only=True):
+    """What the run itself knows, besides its files. Times from the origin."""
+
+    load_ns: tuple[int, int] | None = None
+    healed_ns: int | None = None
+    interrupted: str | None = None
+    unreliable: str | None = None
+    failures: list[str] = []
+    missed: list[str] = []
+    notes: list[str] = []
+
+
+class Judgement(msgspec.Struct, kw_only=True):
+    """What all judges said. ``causes`` says why the outcome is no pass, by outcome."""
+
+    outcome: Outcome
+    causes: dict[Outcome, list[str]]
+    history: History | None
+    report: Report | None
+    timelines: Timelines | None
+    oracles: list[OracleResult]
+    exercised: dict[str, int]
+    notes: list[str]
+    load_s: float
+
+    @property
+    def reason(self) -> str | None:
+        """The first cause of the outcome."""
+        return next(iter(self.causes.get(self.outcome, ())), None)
+
+
+def judge(plan: Plan, history: bytes | None, evidence: Mapping[str, bytes], seen: Seen) -> Judgement:
+    """Hear every judge."""
+    hearing = _Hearing(plan, seen)
+    hearing.hear("the history", lambda: hearing.read(history))
+    hearing.hear("the evidence", lambda: hearing.read_evidence(evidence))
+    hearing.hear("the checker", hearing.check)
+    hearing.hear("the oracles", hearing.hear_oracles)
+    hearing.hear("the count of what was exercised", hearing.count)
+    return hearing.conclude()
+
+
+class _Hearing:
+    def __init__(self, plan: Plan, seen: Seen) -> None:
+        self.plan = plan
+        self.policy = POLICIES[plan.policy]
+        self.seen = seen
+        self.causes: dict[Outcome, list[str]] = {}
+        self.notes = list(seen.notes)
+        self.history: History | None = None
+        self.report: Report | None = None
+        self.timelines: Timelines | None = None
+        self.oracles: list[OracleResult] = []
+        self.exercised: dict[str, int] = {}
+        self.load_s = 0.0
+        for failure in seen.failures:
+            self.because(Outcome.HARNESS_FAILURE, failure)
+
+    def because(self, outcome: Outcome, cause: str) -> None:
+        self.causes.setdefault(outcome, []).append(cause)
+
+    def hear(self, who: str, judging: Callable[[], None]) -> None:
+        """Let one judge speak; what goes wrong with it is said of it alone."""
+        try:
+            judging()
+        except MalformedHistory as error:
+            self.because(Outcome.MALFORMED, str(error))
+        except CheckerError as error:
+            self.because(Outcome.HARNESS_FAILURE, f"{who}: {error}")
+        except Exception as error:  # noqa: BLE001 - isolated: the other judges are still heard
+            self.because(Outcome.HARNESS_FAILURE, f"{who} broke: {error!r}")
+
+    def read(self, data: bytes | None) -> None:
+        if data is None:
+            return
+        began_s = time.monotonic()
+        self.history = formats.read(data, name="history.jsonl", format="jsonl", lenient=False)
+        self.load_s = time.monotonic() - began_s
+        self.notes.extend(self.history.notes)
+
+    def read_evidence(self, evidence: Mapping[str, bytes]) -> None:
+        files = {node: load_evidence(data, f"{node}.jsonl") for node, data in evidence.items()}
+        self.notes.extend(note for file in files.values() for note in file.notes)
+        origin_ns = self.history.header.origin_ns if self.history and self.history.header else 0
+        lines = [line for file in files.values() for line in file.lines]
+        self.timelines = build_timelines(lines, origin_ns=origin_ns)
+
+    def check(self) -> None:
+        if self.history is None:
+            return
+        budget = Budget(time_s=self.plan.check_s, clock=time.monotonic)
+        self.report = check(self.history, model="cas-register", budget=budget)
+        match self.report.outcome:
+            case CheckOutcome.VIOLATION:
+                self.because(Outcome.VIOLATION, self.report.sentence)
+            case CheckOutcome.UNKNOWN:
+                self.because(Outcome.UNKNOWN, self.report.sentence)
+            case CheckOutcome.NOT_EXERCISED:
+                self.because(Outcome.NOT_EXERCISED, self.report.sentence)
+            case CheckOutcome.PASS:
+                pass
+
+    def hear_oracles(self) -> None:
+        if self.history is None or self.timelines is None:
+            return
+        declared = Declared(
+            nodes=self.plan.node_names,
+            drift_ppm=self.plan.drift_ppm,
+            overlap=self.policy.overlap,
+            promise=self.policy.overlap,
+            healed_ns=self.seen.healed_ns,
+            resume_within_ns=AVAILABLE_AGAIN_E * self.plan.election_ns,
+            availability_required="availability" in self.plan.require,
+        )
+        self.oracles = list(judge_evidence(self.history, self.timelines, declared))
+        for result in self.oracles:
+            if result.outcome is OracleOutcome.VIOLATION:
+                said = result.findings[0].sentence if result.findings else result.kind
+                self.because(Outcome.VIOLATION, f"{result.name}: {said}")
+
+    def count(self) -> None:
+        if self.history is None or self.timelines is None:
+            return
+        counts = exercising.count(self.history, self.timelines)
+        self.exercised = {claim: counts.get(claim, 0) for claim in self.policy.claims}
+
+    def conclude(self) -> Judgement:
+        if self.seen.interrupted is not None:
+            self.because(Outcome.INTERRUPTED, self.seen.interrupted)
+        if self.seen.unreliable is not None:
+            self.because(Outcome.UNKNOWN, self.seen.unreliable)
+        for cause in self._not_exercised():
+            self.because(Outcome.NOT_EXERCISED, cause)
+        if "not-exercised" in self.plan.allow:
+            allowed = self.causes.pop(Outcome.NOT_EXERCISED, [])
+            self.notes.extend(f"not exercised, which was allowed: {cause}" for cause in allowed)
+        return Judgement(
+            outcome=worst(self.causes),
+            causes=self.causes,
+            history=self.history,
+            report=self.report,
+            timelines=self.timelines,
+            oracles=self.oracles,
+            exercised=self.exercised,
+            notes=self.notes,
+            load_s=self.load_s,
+        )
+
+    def _not_exercised(self) -> list[str]:
+        causes = []
+        if self.plan.schedule_from is ScheduleFrom.SEED:
+            self.notes.extend(self.seen.missed)
+        else:
+            causes.extend(self.seen.missed)
+        idle = [claim for claim in self.policy.claims if not self.exercised.get(claim)]
+        if idle:
+            causes.append(f"policy {self.policy.name} claims {', '.join(idle)}, and this run had none")
+        return causes
+
+
+def words_of_keys(report: Report | None) -> dict[str, int]:
+    """Return how many keys ended how."""
+    return dict(Counter(key.outcome.value for key in report.keys)) if report is not None else {}
+
+
+def oracle_json(oracles: list[OracleResult]) -> dict[str, Any]:
+    """Return what the oracles said, by name, for ``--json`` and verdict.json."""
+    return {result.name: msgspec.to_builtins(result, enc_hook=str) for result in oracles}

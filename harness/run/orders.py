@@ -1,0 +1,93 @@
+"""What was ordered of the nemesis's means and is not reported yet, and what the history says of it.
+
+The nemesis keeps its own record of the faults; this book answers three questions of the run: is
+anything still under way, what is to be healed should the nemesis itself break, and is a node down
+because we killed it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from nemesis.faults import BendClock, Campaign, Cut, Fault, Kill, Pause, Slow, SlowApply, SlowSync
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from nemesis.ports import Happened, Heal, Inject
+
+
+def concerned(fault: Fault) -> tuple[str, ...]:
+    """Return the nodes a fault is about, each once, in the order named."""
+    match fault:
+        case Pause(nodes) | Kill(nodes) | SlowApply(nodes) | SlowSync(nodes):
+            return nodes
+        case Cut(links) | Slow(links):
+            return tuple(dict.fromkeys(end for link in links for end in (link.source, link.target)))
+        case BendClock(node) | Campaign(node):
+            return (node,)
+
+
+def kind_of(fault: Fault) -> str:
+    """Return the word a fault is known by."""
+    return str(fault.__struct_config__.tag)
+
+
+class Orders:
+    """The open orders of one run. Every method returns the value of its line in the history."""
+
+    def __init__(self) -> None:
+        self._pending: Counter[tuple[int, bool]] = Counter()
+        self._faults: dict[int, Fault] = {}  # what was injected and not healed since
+        self._kinds: dict[int, str] = {}
+
+    @property
+    def pending(self) -> bool:
+        """Whether any order was not reported yet."""
+        return self._pending.total() > 0
+
+    @property
+    def standing(self) -> dict[int, Fault]:
+        """Faults ordered and not known to be healed."""
+        return dict(self._faults)
+
+    def kind(self, number: int) -> str:
+        """Return the kind of fault this number is."""
+        return self._kinds.get(number, "fault")
+
+    def down(self, node: str) -> bool:
+        """Whether a kill of this node stands."""
+        return any(isinstance(fault, Kill) and node in fault.nodes for fault in self._faults.values())
+
+    def inject(self, order: Inject, roles: Mapping[str, str]) -> dict[str, Any]:
+        """Enter an injection; ``roles`` is what every node last took itself for."""
+        self._pending[order.id, False] += 1
+        self._faults[order.id] = order.fault
+        self._kinds[order.id] = kind_of(order.fault)
+        known = {node: roles[node] for node in concerned(order.fault) if node in roles}
+        return {
+            "id": order.id,
+            "step": "inject",
+            "fault": msgspec.to_builtins(order.fault),
+            "roles": known,
+        }
+
+    def heal(self, order: Heal) -> dict[str, Any]:
+        """Enter a heal; it may be of a part of what was injected."""
+        self._pending[order.id, True] += 1
+        self._kinds.setdefault(order.id, kind_of(order.fault))
+        return {"id": order.id, "step": "heal", "fault": msgspec.to_builtins(order.fault)}
+
+    def happened(self, report: Happened) -> dict[str, Any]:
+        """Take a report."""
+        key = (report.id, report.healed)
+        self._pending[key] = max(0, self._pending[key] - 1)
+        if report.healed and not self._pending[key]:
+            self._faults.pop(report.id, None)
+        outcome = report.outcome
+        told: dict[str, Any] = {"id": report.id, "step": "healed" if report.healed else "injected"}
+        told |= {"standing": outcome.standing.value, "evidence": msgspec.to_builtins(outcome.evidence)}
+        return told if outcome.reason is None else {**told, "reason": outcome.reason}

@@ -1,0 +1,182 @@
+"""What a run gives back: one value for the exit code, ``--json``, the summary and verdict.json."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from checker.proof import explain
+from harness.outcome import Outcome
+from harness.report import checked
+from harness.report.view import OracleLine, Proof, RunView
+from nemesis.faults import Standing
+
+from . import figures
+from .judge import Judgement, Seen, oracle_json, words_of_keys
+from .orders import concerned, kind_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from checker.proof import FaultWindow
+    from harness.plan.plan import Plan
+    from nemesis.machine import Record
+
+
+class RunResult(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run ended. ``json`` is the object of ``--json``; ``view`` what the summary shows."""
+
+    outcome: Outcome
+    reason: str | None
+    directory: str
+    view: RunView
+    json: dict[str, Any]
+
+
+def result_of(
+    plan: Plan, judged: Judgement, seen: Seen, *, record: Record, directory: Path
+) -> RunResult:
+    """Put everything together that is told of a run."""
+    windows = fault_windows(record, offset_ns=seen.load_ns[0] if seen.load_ns is not None else 0)
+    proof = _proof(judged, windows)
+    faults = figures.fault_counts(record)
+    replay = shlex.join(["lantern", "run", str(directory / "plan.yaml")])
+    load_ns = seen.load_ns or (0, 0)
+    history = judged.history
+    view = RunView(
+        outcome=judged.outcome,
+        title=_title(plan),
+        reason=judged.reason,
+        seconds=(load_ns[1] - load_ns[0]) / 1e9,
+        operations=figures.by_outcome(history) if history is not None else {},
+        faults=faults,
+        leader_changes=_leader_changes(judged),
+        reads=figures.reads_by_path(history) if history is not None else (),
+        stall_ns=figures.largest_stall(history, load_ns) if history is not None else None,
+        keys=words_of_keys(judged.report),
+        oracles=tuple(
+            OracleLine(
+                told.name,
+                told.outcome.value,
+                told.reason or (told.findings[0].sentence if told.findings else ""),
+            )
+            for told in judged.oracles
+        ),
+        claims=judged.exercised,
+        proof=proof,
+        notes=(*_causes(judged), *judged.notes),
+        directory=str(directory),
+        replay=replay,
+    )
+    return RunResult(
+        outcome=judged.outcome,
+        reason=judged.reason,
+        directory=str(directory),
+        view=view,
+        json=_json(plan, judged, view, seen=seen),
+    )
+
+
+def fault_windows(record: Record, *, offset_ns: int) -> list[FaultWindow]:
+    """Return when each installed fault was in force, from the run's origin, and what it was."""
+    windows: list[FaultWindow] = []
+    for fault in record.faults:
+        if fault.standing is not Standing.INSTALLED or fault.installed_ns is None:
+            continue
+        until_ns = None if fault.healed_ns is None else fault.healed_ns + offset_ns
+        nodes = ", ".join(concerned(fault.fault))
+        shape = getattr(fault.fault, "shape", None)
+        what = kind_of(fault.fault) if shape is None else f"{kind_of(fault.fault)} {shape}"
+        windows.append((fault.asked_ns + offset_ns, until_ns, f"{what} ({nodes}), step {fault.step}"))
+    return windows
+
+
+def _proof(judged: Judgement, windows: list[FaultWindow]) -> Proof | None:
+    found = judged.report.violation if judged.report is not None else None
+    if found is not None:
+        told = None
+        if judged.timelines is not None:
+            read = found.staleness.read if found.staleness is not None else None
+            told = explain(found.operations, judged.timelines, faults=windows, read=read)
+        return Proof(
+            kind=found.kind,
+            key=None if found.key is None else checked.key_name(found.key),
+            sentence=found.sentence,
+            drawing=tuple(found.drawing.splitlines()),
+            served=() if told is None else tuple(str(told).splitlines()),
+            faults=() if told is None else told.faults,
+        )
+    for result in judged.oracles:
+        if result.outcome.value == "violation":
+            sentence = result.findings[0].sentence if result.findings else result.kind
+            return Proof(kind=result.kind, key=None, sentence=sentence)
+    return None
+
+
+def _json(plan: Plan, judged: Judgement, view: RunView, *, seen: Seen) -> dict[str, Any]:
+    if judged.report is not None:
+        told = checked.as_json(judged.report, load_s=judged.load_s)
+    else:
+        seconds = {"load": round(judged.load_s, 6), "check": 0.0}
+        told = {
+            "format": "jsonl",
+            "model": "cas-register",
+            "operations": 0,
+            "keys": {},
+            "seconds": seconds,
+        }
+        told["violation"] = None
+    proof = view.proof
+    if proof is not None:
+        violation: dict[str, Any] = {
+            "kind": proof.kind,
+            "key": None,
+            "operations": [],
+            "sentence": proof.sentence,
+        }
+        violation |= told["violation"] or {}
+        violation |= {"served": list(proof.served), "faults": list(proof.faults)}
+        told["violation"] = violation
+    told |= {
+        "outcome": judged.outcome.value,
+        "reason": judged.reason,
+        "notes": list(view.notes),
+        "run": view.directory,
+        "seed": plan.seed,
+        "faults": figures.fault_json(view.faults),
+        "exercised": dict(view.claims),
+        "oracles": oracle_json(judged.oracles),
+        "rules": list(proof.rules) if proof is not None else [],
+        "replay": view.replay,
+        "by_outcome": {f: dict(ends) for f, ends in view.operations.items()},
+        "reads": {path.path: {"reads": path.reads, "p50_ns": path.p50_ns} for path in view.reads},
+        "leader_changes": view.leader_changes,
+        "largest_stall_ns": None if view.stall_ns is None else view.stall_ns[0],
+        "load_seconds": round(view.seconds, 6),
+        "healed": seen.healed_ns is not None,
+    }
+    return told
+
+
+def _causes(judged: Judgement) -> list[str]:
+    """Everything else that went wrong, after the reason of the outcome itself."""
+    every = [(outcome, cause) for outcome, causes in judged.causes.items() for cause in causes]
+    every.sort(key=lambda pair: pair[0].rank)
+    return [f"{outcome.value}: {cause}" for outcome, cause in every if cause != judged.reason]
+
+
+def _leader_changes(judged: Judgement) -> int:
+    if judged.timelines is None:
+        return 0
+    terms = {lead.term for timeline in judged.timelines.values() for lead in timeline.leaderships}
+    return max(0, len(terms) - 1)
+
+
+def _title(plan: Plan) -> str:
+    mistakes = f", mistake {', '.join(plan.mistakes)}" if plan.mistakes else ""
+    return (
+        f"{plan.target}, policy {plan.policy}{mistakes}, {plan.nodes} nodes on {plan.on}, "
+        f"{plan.clients} clients, seed {plan.seed}"
+    )

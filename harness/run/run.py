@@ -1,0 +1,308 @@
+"""One run from a plan to a verdict: set up, drive, heal, stop, judge, write down.
+
+Whatever happens in between, three things happen: what was injected is healed, what was started is
+stopped, and what was recorded is judged. Nothing raised on the way stands in for a verdict. The order at
+the end is fixed: heal and stop first, because somebody's processes may be frozen; then files, because
+they are the proof; then the verdict.
+
+Signals: the first SIGINT, SIGTERM or SIGHUP ends the load, heals, saves and checks what there is; a
+second one heals and skips the rest. After the first, none of them kills us half-way through a heal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import signal
+from typing import TYPE_CHECKING, Any, Self
+
+import msgspec
+
+from checker.events import Header
+from harness.plan.dump import dump, to_yaml
+from harness.plan.schedules import of_plan
+from harness.store import rundir as store
+from harness.store.errors import StoreError
+from harness.store.files import write_atomic
+from harness.store.history import HistoryWriter
+from nemesis import Machine
+from nemesis import means as nemesis_means
+from nemesis.machine import Record
+from targets.cluster import Delayed, Link, TargetError
+from targets.leasekv.client import LeaseKvClient
+
+from .conductor import Conductor
+from .drive_asyncio import Drive, Means, attempt, raw_ns
+from .generator import Generator, Workload
+from .judge import Seen, judge
+from .ports import Timing
+from .result import RunResult, result_of
+from .watch import Watch
+from .where import make_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from types import FrameType
+
+    from harness.plan.plan import Plan
+    from harness.store.rundir import RunDir
+    from targets.cluster import Cluster
+
+    Say = Callable[[str], None]
+
+READY_MAX_E = 30
+HEAL_MAX_E = 20
+SETTLE_MAX_E = 12
+FINAL_MAX_E = 10
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+log = logging.getLogger(__name__)
+
+
+def run(
+    plan: Plan,
+    *,
+    store_dir: Path,
+    out: Path | None = None,
+    say: Say = lambda _line: None,
+    cluster_of: Callable[[Plan, RunDir], Cluster] = make_cluster,
+) -> RunResult:
+    """Run a plan to its verdict. Raises `StoreError` only if no run directory can be made."""
+    directory = store.create(plan.name, store=store_dir, out=out)
+    write_atomic(directory.plan, dump(plan))
+    say(f"run {directory.path}")
+    with Stop() as stop:
+        course = Course(plan, directory, stop=stop, say=say)
+        try:
+            asyncio.run(course.run(cluster_of))
+        except Exception as error:
+            log.exception("event=run-broke")
+            course.seen.failures.append(f"the run broke: {error!r}")
+        directory.release_reserve()
+        _save(directory, course)
+        if stop.count > 1:
+            say("healed; nothing was checked, as asked")
+            return _end(plan, course, None, {})
+        say("checking")
+        try:
+            return _end(plan, course, *_files(directory, course))
+        except KeyboardInterrupt:
+            course.seen.interrupted = course.seen.interrupted or "interrupted while checking"
+            return _end(plan, course, None, {})
+
+
+class Stop:
+    """Signals as a count: how often somebody asked us to stop. Restores what was there before."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.name = ""
+        self.wake: Callable[[], object] | None = None
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Self:
+        self._before = {number: signal.signal(number, self._take) for number in SIGNALS}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _take(self, number: int, _frame: FrameType | None) -> None:
+        self.count += 1
+        self.name = signal.Signals(number).name
+        if self.wake is not None:
+            self.wake()
+        else:
+            raise KeyboardInterrupt
+
+
+class Course:
+    """One run under way, and what is known of it afterwards."""
+
+    def __init__(self, plan: Plan, directory: RunDir, *, stop: Stop, say: Say) -> None:
+        self.plan = plan
+        self.directory = directory
+        self.seen = Seen()
+        self.record = Record()
+        self._stop = stop
+        self._say = say
+        self._machine: Machine | None = None
+        self._conductor: Conductor | None = None
+
+    async def run(self, cluster_of: Callable[[Plan, RunDir], Cluster]) -> None:
+        """Set up, drive, heal and stop."""
+        loop = asyncio.get_running_loop()
+        stopped = asyncio.Event()
+        self._stop.wake = lambda: loop.call_soon_threadsafe(stopped.set)
+        cluster = cluster_of(self.plan, self.directory)
+        try:
+            if await self._start(cluster, stopped):
+                await self._drive(cluster, stopped)
+        except TargetError as error:
+            self.seen.failures.append(str(error))
+        except StoreError as error:
+            self.seen.failures.append(str(error))
+        finally:
+            await self._heal(cluster)
+            await cluster.stop()
+            self._stop.wake = None
+
+    async def _start(self, cluster: Cluster, stopped: asyncio.Event) -> bool:
+        """Start the cluster; return whether there is something to drive."""
+        self._say(f"starting {self.plan.nodes} nodes")
+        starting = asyncio.ensure_future(cluster.start())
+        asked = asyncio.ensure_future(stopped.wait())
+        try:
+            await asyncio.wait((starting, asked), return_when=asyncio.FIRST_COMPLETED)
+            if not starting.done():
+                self.seen.interrupted = f"{self._stop.name} while the cluster was starting"
+                return False
+            starting.result()
+        finally:
+            for task in (starting, asked):
+                task.cancel()
+            await asyncio.gather(starting, asked, return_exceptions=True)
+        if self.plan.peer_delay_ns:
+            for source in cluster.nodes:
+                for target in cluster.nodes:
+                    if source != target:
+                        cluster.set_link(Link(source, target), Delayed(self.plan.peer_delay_ns))
+        return True
+
+    async def _drive(self, cluster: Cluster, stopped: asyncio.Event) -> None:
+        plan = self.plan
+        client = LeaseKvClient(
+            read_timeout_ns=plan.read_timeout_ns, write_timeout_ns=plan.write_timeout_ns
+        )
+        workload = Workload(
+            nodes=plan.node_names,
+            clients=plan.clients,
+            keys=plan.keys,
+            rate_per_s=plan.rate,
+            key_operations_max=plan.key_operations,
+            readindex_one_in=plan.readindex_one_in,
+        )
+        self._machine = Machine(
+            of_plan(plan),
+            plan.node_names,
+            election_ns=plan.election_ns,
+            seed=plan.seed,
+            drift_ppm=plan.drift_ppm,
+        )
+        self._conductor = conductor = Conductor(
+            plan.node_names,
+            generator=Generator(workload, random.Random(f"{plan.seed}/workload")),
+            machine=self._machine,
+            session=client.session,
+            timing=timing_of(plan),
+        )
+        origin_ns = raw_ns()
+        header = Header(run=self.directory.name, origin_ns=origin_ns, model="cas-register")
+        history = HistoryWriter(self.directory.history, header)
+        watch = Watch(lag_max_ns=plan.election_ns // 2)
+        drive = Drive(
+            conductor,
+            cluster,
+            client=client,
+            history=history,
+            means=Means(nemesis_means.inject, nemesis_means.heal),
+            origin_ns=origin_ns,
+            say=self._say,
+        )
+        self._stop.wake = lambda: drive.signalled(self._stop.count, self._stop.name)
+        if stopped.is_set():
+            self._stop.wake()
+        watch.start()
+        try:
+            await drive.run()
+        finally:
+            watch.stop()
+            history.close()
+            self._conclude(conductor, history, watch)
+
+    def _conclude(self, conductor: Conductor, history: HistoryWriter, watch: Watch) -> None:
+        seen = self.seen
+        seen.load_ns = conductor.load_ns
+        seen.healed_ns = conductor.recovery.healed_ns
+        seen.interrupted = conductor.interrupted or (self._stop.name if self._stop.count else None)
+        seen.unreliable = watch.unreliable
+        seen.failures.extend(conductor.failures)
+        if history.broken is not None and not conductor.failures:
+            seen.failures.append(f"the history could not be written: {history.broken}")
+        seen.missed.extend(note.text for _, note in conductor.notes if note.missed)
+        if conductor.recovery.healed_ns is not None and conductor.recovery.settled_ns is None:
+            seen.notes.append("the cluster did not settle after the heal in time")
+        if conductor.unread:
+            seen.notes.append(f"{conductor.unread} final reads were not answered")
+        seen.notes.append(f"the harness's loop lagged by {watch.lag_ns / 1e6:.0f} ms at most")
+        if self._machine is not None:
+            self.record = self._machine.record
+
+    async def _heal(self, cluster: Cluster) -> None:
+        """Undo whatever is not known to be undone; frozen nodes first, for they cannot help."""
+        if self._conductor is None:
+            return
+        for fault in self._conductor.standing.values():
+            outcome = await attempt(nemesis_means.heal, cluster, fault)
+            log.info("event=healed-at-the-end fault=%r outcome=%r", fault, outcome)
+
+
+def timing_of(plan: Plan) -> Timing:
+    """Return the bounds of every phase, in the plan's own election timeouts."""
+    election_ns = plan.election_ns
+    call_ns = max(plan.read_timeout_ns, plan.write_timeout_ns)
+    return Timing(
+        load_ns=round(plan.time_s * 1e9),
+        ready_max_ns=READY_MAX_E * election_ns,
+        heal_max_ns=HEAL_MAX_E * election_ns,
+        settle_min_ns=plan.settle_ns,
+        settle_max_ns=plan.settle_ns + SETTLE_MAX_E * election_ns,
+        drain_max_ns=2 * call_ns,
+        final_max_ns=FINAL_MAX_E * election_ns,
+    )
+
+
+def _save(directory: RunDir, course: Course) -> None:
+    """Write schedule.yaml; a disk that refuses is one more failure, no end."""
+    load_ns = course.seen.load_ns
+    what = {
+        "schema": store.SCHEDULE_SCHEMA,
+        "kind": "lantern-injected",
+        "run": directory.name,
+        "load_ns": None if load_ns is None else list(load_ns),
+        **{
+            key: value
+            for key, value in msgspec.to_builtins(course.record).items()
+            if key in {"episodes", "faults"}
+        },
+    }
+    try:
+        write_atomic(directory.schedule, to_yaml(what))
+    except StoreError as error:
+        course.seen.failures.append(str(error))
+
+
+def _files(directory: RunDir, course: Course) -> tuple[bytes | None, dict[str, bytes]]:
+    """Read back what the run left; what cannot be read is one more failure."""
+    history: bytes | None = None
+    evidence: dict[str, bytes] = {}
+    try:
+        if course.seen.load_ns is not None or directory.history.exists():
+            history = directory.read_history()
+        evidence = directory.read_evidence()
+    except StoreError as error:
+        course.seen.failures.append(str(error))
+    return history, evidence
+
+
+def _end(plan: Plan, course: Course, history: bytes | None, evidence: dict[str, bytes]) -> RunResult:
+    judged = judge(plan, history, evidence, course.seen)
+    result = result_of(plan, judged, course.seen, record=course.record, directory=course.directory.path)
+    try:
+        course.directory.write_verdict(result.json)
+    except StoreError as error:
+        log.error("event=verdict-not-written error=%r", str(error))  # noqa: TRY400 - a full disk has no story
+    return result

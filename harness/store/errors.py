@@ -1,0 +1,22 @@
+"""What can go wrong with files: each type is a decision.
+
+::
+
+    StoreError            a run cannot be stored, or one cannot be read: harness failure
+      +- StoreFull        the disk has no room left: stop the run cleanly, judge what was written
+      +- NotARun          this is no run directory, or not one this version reads: usage
+"""
+
+from __future__ import annotations
+
+
+class StoreError(Exception):
+    """The message is one sentence for a person, with the path."""
+
+
+class StoreFull(StoreError):  # noqa: N818 - a state of the disk
+    """There is no room left for the run."""
+
+
+class NotARun(StoreError):  # noqa: N818 - an answer to a question
+    """A path given as a run directory is none that can be read."""

@@ -1,0 +1,103 @@
+"""Files that are whole or not there, made where nobody else can put a link in the way.
+
+A file is written beside its place under a name of its own, synced, and renamed into place. New files
+are made with O_EXCL and O_NOFOLLOW, and their modes are set rather than hoped for: an umask of 0777
+must not cost a run. Reading is bounded, and takes regular files only.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import TYPE_CHECKING, Final
+
+from .errors import NotARun, StoreError, StoreFull
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FILE_MODE: Final = 0o644
+DIRECTORY_MODE: Final = 0o755
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+def trouble(error: OSError, path: Path | str) -> StoreError:
+    """Return what this error means for a run."""
+    sentence = f"{path}: {error.strerror or error}"
+    return StoreFull(sentence) if error.errno in _FULL else StoreError(sentence)
+
+
+def make_directory(path: Path) -> None:
+    """Make a new directory; raises FileExistsError if anything, even a dangling link, is there."""
+    path.mkdir(mode=0o700)
+    path.chmod(DIRECTORY_MODE)
+
+
+def open_new(path: Path) -> int:
+    """Open a new file for writing; its descriptor is the caller's to close."""
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(path, flags, FILE_MODE)
+        os.fchmod(descriptor, FILE_MODE)
+    except OSError as error:
+        raise trouble(error, path) from error
+    return descriptor
+
+
+def write_all(descriptor: int, data: bytes | bytearray, path: Path) -> None:
+    """Write every byte, or raise."""
+    left = memoryview(data)
+    try:
+        while left:
+            left = left[os.write(descriptor, left) :]
+    except OSError as error:
+        raise trouble(error, path) from error
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Put a whole file in place, replacing one that is there."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    descriptor = open_new(beside)
+    try:
+        try:
+            write_all(descriptor, data, path)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise trouble(error, path) from error
+    except StoreError:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def read_bounded(path: Path, *, bytes_max: int) -> bytes:
+    """Read a regular file of a run directory; refuse links, devices and what is too large."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise NotARun(f"{path}: {error.strerror}") from error
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise NotARun(f"{path}: not a regular file")
+        data = file.read(bytes_max + 1)
+    if len(data) > bytes_max:
+        raise NotARun(f"{path}: larger than {bytes_max} bytes, the most that is read")
+    return data
+
+
+def copy_tail(source: Path, target: Path, *, bytes_max: int) -> bool:
+    """Copy at most the last ``bytes_max`` bytes of a log; return whether the beginning was cut off."""
+    with source.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - bytes_max))
+        data = file.read(bytes_max)
+    cut = size > bytes_max
+    if cut:
+        data = f"[the first {size - bytes_max} bytes were left out]\n".encode() + data
+    write_atomic(target, data)
+    return cut

@@ -1,0 +1,193 @@
+"""The run directory: made once, filled as the run goes, read back with suspicion.
+
+::
+
+    runs/<time>-<name>/
+      plan.yaml  schedule.yaml  history.jsonl  verdict.json
+      evidence/<node>.jsonl  logs/<node>.log
+
+Two runs that begin within one second get different names. Making it takes nothing on trust: a name that
+exists in any form is passed over, missing room is said before anything is started. Reading it back
+trusts nothing either: sizes are capped, links are not followed, and nothing in it is ever acted on.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from .errors import NotARun, StoreError, StoreFull
+from .files import make_directory, read_bounded, trouble, write_atomic
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VERDICT_SCHEMA: Final = 1
+SCHEDULE_SCHEMA: Final = 1
+FREE_MIN_BYTES: Final = 64 << 20
+RESERVE_BYTES: Final = 4 << 20
+HISTORY_MAX_BYTES: Final = 4 << 30
+PLAN_MAX_BYTES: Final = 1 << 20
+VERDICT_MAX_BYTES: Final = 64 << 20
+EVIDENCE_MAX_BYTES: Final = 2 << 30
+NAMES_TRIED_MAX: Final = 1000
+_RESERVE: Final = ".reserve"
+
+
+class RunDir:
+    """Where things lie in one run directory."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def name(self) -> str:
+        """The run's name: its directory's."""
+        return self.path.name
+
+    @property
+    def plan(self) -> Path:
+        """The resolved plan."""
+        return self.path / "plan.yaml"
+
+    @property
+    def schedule(self) -> Path:
+        """What was really injected."""
+        return self.path / "schedule.yaml"
+
+    @property
+    def history(self) -> Path:
+        """One event a line."""
+        return self.path / "history.jsonl"
+
+    @property
+    def verdict(self) -> Path:
+        """How it ended."""
+        return self.path / "verdict.json"
+
+    @property
+    def evidence(self) -> Path:
+        """The directory of each node's lease facts."""
+        return self.path / "evidence"
+
+    @property
+    def logs(self) -> Path:
+        """The directory of each node's log."""
+        return self.path / "logs"
+
+    def release_reserve(self) -> None:
+        """Give back the room that was set aside, so that verdict and schedule fit on a full disk."""
+        (self.path / _RESERVE).unlink(missing_ok=True)
+
+    def write_verdict(self, verdict: dict[str, Any]) -> None:
+        """Write verdict.json; what JSON cannot hold is written as text."""
+        whole = {"schema": VERDICT_SCHEMA, "kind": "lantern-verdict", **verdict}
+        write_atomic(self.verdict, msgspec.json.format(msgspec.json.encode(whole, enc_hook=str)) + b"\n")
+
+    def read_plan(self) -> bytes:
+        """Return plan.yaml's bytes."""
+        return read_bounded(self.plan, bytes_max=PLAN_MAX_BYTES)
+
+    def read_history(self) -> bytes:
+        """Return history.jsonl's bytes."""
+        return read_bounded(self.history, bytes_max=HISTORY_MAX_BYTES)
+
+    def read_evidence(self) -> dict[str, bytes]:
+        """Return every node's evidence by node, as bytes; nodes in order of their names."""
+        try:
+            found = [entry.name for entry in os.scandir(self.evidence)]
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise NotARun(f"{self.evidence}: {error.strerror}") from error
+        names = sorted(name.removesuffix(".jsonl") for name in found if name.endswith(".jsonl"))
+        return {
+            name: read_bounded(self.evidence / f"{name}.jsonl", bytes_max=EVIDENCE_MAX_BYTES)
+            for name in names
+        }
+
+    def read_verdict(self) -> dict[str, Any]:
+        """Return verdict.json; a schema that is not known is refused by name."""
+        data = read_bounded(self.verdict, bytes_max=VERDICT_MAX_BYTES)
+        try:
+            verdict = msgspec.json.decode(data, type=dict[str, Any])
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise NotARun(f"{self.verdict}: {error}") from error
+        schema = verdict.get("schema")
+        if schema != VERDICT_SCHEMA:
+            raise NotARun(f"{self.verdict}: schema {schema!r} is unknown; {VERDICT_SCHEMA} is known")
+        return verdict
+
+
+def create(name: str, *, store: Path, out: Path | None = None) -> RunDir:
+    """Make a run directory under ``store``, or exactly ``out``; raise `StoreError`."""
+    path = _create_in(store, name) if out is None else _create_at(out)
+    run = RunDir(path)
+    try:
+        for directory in (run.evidence, run.logs):
+            make_directory(directory)
+        _reserve(path)
+    except OSError as error:
+        raise trouble(error, path) from error
+    return run
+
+
+def existing(path: Path) -> RunDir:
+    """Return the run directory at ``path``; raise `NotARun` if it does not look like one."""
+    run = RunDir(path)
+    if not path.is_dir():
+        raise NotARun(f"{path}: not a directory")
+    if not (run.plan.is_file() or run.history.is_file()):
+        raise NotARun(f"{path}: holds neither plan.yaml nor history.jsonl")
+    return run
+
+
+def _create_in(store: Path, name: str) -> Path:
+    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+    try:
+        store.mkdir(mode=0o755, parents=True, exist_ok=True)
+        _require_room(store)
+        for attempt in range(1, NAMES_TRIED_MAX):
+            path = store / (f"{stamp}-{name}" if attempt == 1 else f"{stamp}-{name}-{attempt}")
+            try:
+                make_directory(path)
+            except FileExistsError:
+                continue
+            return path
+    except OSError as error:
+        raise trouble(error, store) from error
+    raise StoreError(f"{store}: {NAMES_TRIED_MAX} runs of this second are there already")
+
+
+def _create_at(out: Path) -> Path:
+    """Take the directory a person named: new, or there and empty."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        _require_room(out.parent)
+        try:
+            make_directory(out)
+        except FileExistsError:
+            if out.is_symlink() or not out.is_dir() or any(out.iterdir()):
+                raise StoreError(f"{out}: is there already and is not an empty directory") from None
+    except OSError as error:
+        raise trouble(error, out) from error
+    return out
+
+
+def _require_room(where: Path) -> None:
+    free = shutil.disk_usage(where).free
+    if free < FREE_MIN_BYTES:
+        raise StoreFull(f"{where}: {free >> 20} MB free; a run wants at least {FREE_MIN_BYTES >> 20} MB")
+
+
+def _reserve(path: Path) -> None:
+    """Set some room aside, really allocated, for what must be written even when the disk is full."""
+    descriptor = os.open(path / _RESERVE, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    try:
+        os.posix_fallocate(descriptor, 0, RESERVE_BYTES)
+    finally:
+        os.close(descriptor)
