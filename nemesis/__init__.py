@@ -1,0 +1,31 @@
+"""Faults as data, schedules of them, the machine that runs a schedule, and the means to make them real.
+
+``parse`` and ``dump`` turn plain objects into a `Schedule` and back; ``aimed``, ``seeded`` and
+``main_job`` make schedules; `Machine` runs one; `nemesis.means` carries its faults out on a cluster. What
+was really done is the machine's `Record`.
+"""
+
+from .aimed import AIMED, aimed
+from .dump import dump
+from .machine import EpisodeRun, Injected, Machine, Record
+from .parse import parse
+from .schedule import Episode, Schedule, ScheduleError, Step
+from .seeded import FAMILIES, main_job, seeded
+
+__all__ = [
+    "AIMED",
+    "FAMILIES",
+    "Episode",
+    "EpisodeRun",
+    "Injected",
+    "Machine",
+    "Record",
+    "Schedule",
+    "ScheduleError",
+    "Step",
+    "aimed",
+    "dump",
+    "main_job",
+    "parse",
+    "seeded",
+]

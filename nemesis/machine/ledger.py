@@ -1,0 +1,256 @@
+"""The book of injections: what stands, what is being healed, what came of it.
+
+Overlapping faults are kept apart here. Links are counted (`links`); a node that is already under a
+fault of an exclusive kind is left out of a second one, with the reason. A heal that is wanted before the
+injection was reported waits for the report, except the final one: that is absolute, goes out at once
+for everything not known to be healed, and again for whatever is reported installed after it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from nemesis.faults import (
+    BendClock,
+    Campaign,
+    Cut,
+    Fault,
+    Kill,
+    Pause,
+    Slow,
+    SlowApply,
+    SlowSync,
+    Standing,
+)
+from nemesis.ports import Happened, Heal, Inject, NemesisEffect, Note
+
+from .links import Counted, Links
+from .record import Injected
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(slots=True)
+class Entry:
+    """One injection, as it goes; `Ledger.record` is the frozen view."""
+
+    id: int
+    fault: Fault
+    episode: str
+    repetition: int
+    step: str
+    roles: dict[str, str]
+    asked_ns: int
+    standing: Standing | None = None
+    installed_ns: int | None = None
+    healed_ns: int | None = None
+    evidence: dict[str, Any] = field(default_factory=dict)
+    reason: str | None = None
+    heal_problem: str | None = None
+    asked: bool = False
+    unreported: int = 0
+    unhealed: int = 0
+    healing: bool = False
+    postponed: list[Links | None] = field(default_factory=list)
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is awaited for it any more."""
+        return not (self.unreported or self.unhealed or self.postponed)
+
+
+class Ledger:
+    """All injections of a run, by number."""
+
+    def __init__(self) -> None:
+        self.entries: dict[int, Entry] = {}
+        self._links = Counted()
+        self._busy: dict[tuple[type, str], int] = {}
+        self._final = False
+
+    def inject(self, entry: Entry) -> tuple[NemesisEffect, ...]:
+        """Enter an injection and ask for as much of it as is not in force already."""
+        assert entry.id not in self.entries, "injections have numbers of their own"
+        self.entries[entry.id] = entry
+        match entry.fault:
+            case Cut() | Slow():
+                return self._inject_links(entry, entry.fault)
+            case Campaign():
+                return self._ask(entry, entry.fault)
+            case _:
+                return self._inject_nodes(entry, entry.fault)
+
+    def _ask(self, entry: Entry, fault: Fault) -> tuple[NemesisEffect, ...]:
+        entry.asked = True
+        entry.unreported += 1
+        return (Inject(entry.id, fault),)
+
+    def _inject_links(self, entry: Entry, fault: Cut | Slow) -> tuple[NemesisEffect, ...]:
+        """Shut the links that a stronger cut does not hold shut already."""
+        decided = self._links.shut(entry.id, fault)
+        covered = [link for link in fault.links if link not in decided]
+        if covered:
+            entry.evidence["covered"] = [f"{link.source}->{link.target}" for link in covered]
+        if decided:
+            return self._ask(entry, msgspec.structs.replace(fault, links=decided))
+        entry.standing, entry.installed_ns = Standing.INSTALLED, entry.asked_ns
+        return ()
+
+    def _inject_nodes(
+        self, entry: Entry, fault: Pause | Kill | BendClock | SlowApply | SlowSync
+    ) -> tuple[NemesisEffect, ...]:
+        """Take the nodes that are free, and say who holds the others."""
+        nodes = (fault.node,) if isinstance(fault, BendClock) else fault.nodes
+        kinds = (Pause, Kill) if isinstance(fault, Pause) else (type(fault),)
+        holders = {node: self._holder(kinds, node) for node in nodes}
+        free = tuple(node for node in nodes if holders[node] is None)
+        taken = [
+            f"{node} is under fault {holder}" for node, holder in holders.items() if holder is not None
+        ]
+        notes = tuple(Note(f"{entry.step}: left out: {reason} already") for reason in taken)
+        for node in free:
+            self._busy[type(fault), node] = entry.id
+        if not free:
+            entry.standing = Standing.SKIPPED
+            entry.reason = "; ".join(taken) if taken else "nobody to do it to"
+            return notes
+        if not isinstance(fault, BendClock):
+            fault = msgspec.structs.replace(fault, nodes=free)
+            entry.fault = fault
+        return (*notes, *self._ask(entry, fault))
+
+    def _holder(self, kinds: Sequence[type], node: str) -> int | None:
+        return next((self._busy[kind, node] for kind in kinds if (kind, node) in self._busy), None)
+
+    def heal(self, number: int, now_ns: int, *, links: Links | None = None) -> tuple[NemesisEffect, ...]:
+        """Undo an injection, or some links of it; once is enough, twice is nothing."""
+        entry = self.entries[number]
+        if entry.healing:
+            return ()
+        if entry.unreported:
+            if links is None:
+                entry.postponed = [None]
+            elif None not in entry.postponed:
+                entry.postponed.append(links)
+            return ()
+        match entry.fault:
+            case Cut() | Slow() as fault:
+                return self._heal_links(entry, fault, now_ns, links)
+            case fault:
+                entry.healing = True
+                if isinstance(fault, Campaign) or not entry.asked:
+                    entry.healed_ns = now_ns
+                    return ()
+                entry.unhealed += 1
+                return (Heal(number, fault),)
+
+    def _heal_links(
+        self, entry: Entry, fault: Cut | Slow, now_ns: int, links: Links | None
+    ) -> tuple[NemesisEffect, ...]:
+        """Open what nobody else wants shut; what another cut wants less firmly falls to that one."""
+        opened, fallen = self._links.release(entry.id, fault.links if links is None else links)
+        entry.healing = not self._links.held(entry.id)
+        effects: list[NemesisEffect] = []
+        for heir, left in fallen.items():
+            heirs = self.entries[heir].fault
+            assert isinstance(heirs, Cut | Slow), "only cuts and delays hold links"
+            effects.extend(self._ask(self.entries[heir], msgspec.structs.replace(heirs, links=left)))
+        if opened:
+            entry.unhealed += 1
+            effects.append(Heal(entry.id, msgspec.structs.replace(fault, links=opened)))
+        elif entry.healing and not entry.unhealed:
+            entry.healed_ns = now_ns
+        return tuple(effects)
+
+    def heal_all(self) -> tuple[NemesisEffect, ...]:
+        """Undo everything that is not known to be healed, whatever else is under way.
+
+        Frozen nodes first: they cannot carry out a heal that they are asked for.
+        """
+        self._final = True
+        order = (Pause, Kill, Cut, Slow)
+        rank = {kind: place for place, kind in enumerate(order)}
+        open_entries = [each for each in self.entries.values() if self._needs_final(each)]
+        open_entries.sort(key=lambda each: (rank.get(type(each.fault), len(order)), each.id))
+        for entry in open_entries:
+            entry.healing = True
+            entry.postponed.clear()
+            entry.unhealed += 1
+        return tuple(Heal(entry.id, entry.fault) for entry in open_entries)
+
+    @staticmethod
+    def _needs_final(entry: Entry) -> bool:
+        return entry.healed_ns is None and entry.asked and not isinstance(entry.fault, Campaign)
+
+    def happened(self, event: Happened, now_ns: int) -> tuple[NemesisEffect, ...]:
+        """Take the report of an injection or a heal."""
+        entry = self.entries.get(event.id)
+        if entry is None:
+            return (Note(f"a report of fault {event.id}, which nobody asked for"),)
+        return (
+            self._healed(entry, event, now_ns) if event.healed else self._injected(entry, event, now_ns)
+        )
+
+    def _injected(self, entry: Entry, event: Happened, now_ns: int) -> tuple[NemesisEffect, ...]:
+        """Note what came of an injection; heal what was waiting for that."""
+        entry.unreported = max(0, entry.unreported - 1)
+        outcome = event.outcome
+        entry.evidence.update(outcome.evidence)
+        if entry.standing in (None, Standing.INSTALLED):
+            entry.standing, entry.reason = outcome.standing, outcome.reason
+        if outcome.standing is Standing.INSTALLED and entry.installed_ns is None:
+            entry.installed_ns = now_ns
+        effects: list[NemesisEffect] = []
+        if outcome.standing is not Standing.INSTALLED:
+            effects.append(Note(f"{entry.step}: {outcome.standing}: {outcome.reason}"))
+        if self._final:
+            if not isinstance(entry.fault, Campaign):
+                entry.healing, entry.healed_ns = True, None
+                entry.unhealed += 1
+                effects.append(Heal(entry.id, entry.fault))
+        elif not entry.unreported:
+            postponed, entry.postponed = entry.postponed, []
+            for links in postponed:
+                effects.extend(self.heal(entry.id, now_ns, links=links))
+        return tuple(effects)
+
+    def _healed(self, entry: Entry, event: Happened, now_ns: int) -> tuple[NemesisEffect, ...]:
+        """Note what came of a heal; a failed one is tried again by the final heal."""
+        entry.unhealed = max(0, entry.unhealed - 1)
+        if event.outcome.standing is Standing.UNKNOWN:
+            entry.heal_problem = event.outcome.reason
+            return (Note(f"{entry.step}: heal failed: {event.outcome.reason}"),)
+        if entry.healing and not entry.unhealed and (entry.heal_problem is None or self._final):
+            entry.healed_ns = now_ns
+            self._busy = {key: owner for key, owner in self._busy.items() if owner != entry.id}
+        return ()
+
+    @property
+    def settled(self) -> bool:
+        """Whether every report is in."""
+        return all(entry.settled for entry in self.entries.values())
+
+    def record(self) -> tuple[Injected, ...]:
+        """Return everything entered so far, in order."""
+        return tuple(
+            Injected(
+                id=entry.id,
+                episode=entry.episode,
+                repetition=entry.repetition,
+                step=entry.step,
+                fault=entry.fault,
+                roles=entry.roles,
+                asked_ns=entry.asked_ns,
+                standing=entry.standing,
+                installed_ns=entry.installed_ns,
+                healed_ns=entry.healed_ns,
+                evidence=dict(entry.evidence),
+                reason=entry.reason,
+                heal_problem=entry.heal_problem,
+            )
+            for entry in self.entries.values()
+        )

@@ -1,0 +1,60 @@
+"""Cutting and delaying directed links, read back from the state of each link."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nemesis.faults import Cut, Flight, Slow
+from targets.cluster import CLIENTS, Delayed, Dropped, Held, LinkState, Open, Primitive
+
+from .common import Unverified, installed, skipped, unsupported
+
+if TYPE_CHECKING:
+    from nemesis.faults import Outcome
+    from targets.cluster import Cluster, Link
+
+
+def needs(links: tuple[Link, ...]) -> list[Primitive]:
+    """Return what a cluster must be able to do for these links."""
+    clients = [CLIENTS in (link.source, link.target) for link in links]
+    peers_too = [] if all(clients) else [Primitive.LINKS]
+    return [*peers_too, *([Primitive.CLIENT_LINKS] if any(clients) else [])]
+
+
+def wanted(fault: Cut | Slow) -> LinkState:
+    """Return the state a fault wants its links in."""
+    match fault:
+        case Cut(flight=Flight.HOLD):
+            return Held()
+        case Cut():
+            return Dropped()
+        case Slow(delay_ns=delay_ns):
+            return Delayed(delay_ns)
+
+
+async def inject(cluster: Cluster, fault: Cut | Slow) -> Outcome:
+    """Put the links into their state. Nothing is awaited before that: a cut must be in time."""
+    reason = unsupported(cluster, needs(fault.links))
+    if reason is not None:
+        return skipped(reason)
+    if not fault.links:
+        return skipped("the shape has no links here")
+    return _set(cluster, fault.links, wanted(fault))
+
+
+async def heal(cluster: Cluster, fault: Cut | Slow) -> Outcome:
+    """Open the links."""
+    return _set(cluster, fault.links, Open())
+
+
+def _set(cluster: Cluster, links: tuple[Link, ...], state: LinkState) -> Outcome:
+    for link in links:
+        cluster.set_link(link, state)
+    found = {link: cluster.link_state(link) for link in links}
+    wrong = [link for link in links if found[link] != state]
+    if wrong:
+        first = wrong[0]
+        raise Unverified(f"link {first.source}->{first.target} is {found[first]}, not {state}")
+    return installed(
+        links=[f"{link.source}->{link.target}" for link in links], state=type(state).__name__.lower()
+    )

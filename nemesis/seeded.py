@@ -1,0 +1,134 @@
+"""Schedules drawn from a seed, and the schedule of a bare run.
+
+Equal arguments give equal schedules. A drawn episode is never *required*: whether the run exercised
+what its policy claims is counted in what happened.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from targets.cluster import ClockMode
+
+from .aimed import aimed
+from .drawn import KINDS, Draw
+from .schedule import After, At, Episode, EventName, For, Schedule, Wait
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+FAMILIES: Final = tuple(KINDS)
+"""Every family of faults there is something to draw from."""
+
+ELECTIONS_MAX: Final = 100_000.0
+
+
+def seeded(
+    seed: int,
+    *,
+    nodes: int,
+    families: Collection[str],
+    elections: float,
+    clock: ClockMode = ClockMode.NONE,
+) -> Schedule:
+    """Draw episodes of these families for about so many election timeouts, and somewhat more.
+
+    ``clock`` is what the run's nodes were armed for; without it there are no clock faults.
+    """
+    draws = _draws(_draw(seed, nodes, families, clock))
+    return Schedule(tuple(_fill([], draws, elections)))
+
+
+def main_job(
+    seed: int,
+    *,
+    nodes: int,
+    families: Collection[str],
+    elections: float,
+    clock: ClockMode = ClockMode.NONE,
+) -> Schedule:
+    """Return the aimed episodes these families allow, so that the danger is really there.
+
+    Drawn ones come between and after them. The aimed ones come early: a short run has them too.
+    """
+    draw = _draw(seed, nodes, families, clock)
+    draws = _draws(draw)
+    episodes: list[Episode] = []
+    for episode in _aimed(draw):
+        episodes.append(episode)
+        episodes.extend(_some(draws, 1))
+    return Schedule(tuple(_fill(episodes, draws, elections)))
+
+
+def _draw(seed: int, nodes: int, families: Collection[str], clock: ClockMode) -> Draw:
+    """Check the arguments and return what to draw from."""
+    for family in families:
+        if family not in KINDS:
+            raise ValueError(f"no family of faults is called {family!r}; there are {', '.join(KINDS)}")
+    if nodes < 2:
+        raise ValueError(f"faults need followers, and {nodes} nodes have none")
+    allowed = frozenset(families)
+    if clock is ClockMode.NONE:
+        allowed -= {"clock"}
+    return Draw(random.Random(f"{seed}/schedule"), nodes, allowed, clock)
+
+
+def _draws(draw: Draw) -> Iterator[Episode]:
+    """Go through the families in random order, again and again: each has its turn."""
+    while draw.families:
+        order = [family for family in KINDS if family in draw.families]
+        draw.rng.shuffle(order)
+        for family in order:
+            yield draw.rng.choice(KINDS[family])(draw)
+
+
+def _some(draws: Iterator[Episode], many: int) -> Iterator[Episode]:
+    for _, episode in zip(range(many), draws, strict=False):
+        yield episode
+
+
+def _fill(episodes: list[Episode], draws: Iterator[Episode], elections: float) -> list[Episode]:
+    """Add drawn episodes until the time is surely filled."""
+    wanted = min(elections, ELECTIONS_MAX)
+    length = sum(shortest(episode) for episode in episodes)
+    for episode in draws:
+        if length >= wanted:
+            break
+        episodes.append(episode)
+        length += shortest(episode)
+    return episodes
+
+
+def _aimed(draw: Draw) -> Iterator[Episode]:
+    """Return the aimed episodes of the families allowed, once each."""
+    mistakes: list[str] = []
+    if {"pause", "partition"} <= draw.families:
+        mistakes.append("cached-lease-flag")
+    if "clock" in draw.families:
+        mistakes.append("no-drift-margin" if draw.clock is ClockMode.RATE else "lease-wall-clock")
+    if "partition" in draw.families:
+        mistakes.append("lease-from-last-ack")
+    if "leader" in draw.families:
+        mistakes.append("vote-ignores-promise")
+    for mistake in mistakes:
+        for episode in aimed(mistake).episodes:
+            yield msgspec.structs.replace(episode, name=f"aimed-{episode.name}", times=1, required=False)
+
+
+def shortest(episode: Episode) -> float:
+    """Return about how long an episode lasts at least, in election timeouts (a second counts as one)."""
+    deposing = (EventName.NEW_LEADER, EventName.NEW_LEADER_ACKED)
+    length = 0.5
+    for step in episode.steps:
+        match step.when:
+            case At(span):
+                length = max(length, span.amount)
+            case Wait(span):
+                length += span.amount
+            case After(awaited, _, wait):
+                length += wait.amount + (0.7 if awaited.event in deposing else 0.05)
+    ends = (step.until.span.amount for step in episode.steps if isinstance(step.until, For))
+    return max(length, *ends, 0.0)
