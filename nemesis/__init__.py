@@ -1,8 +1,8 @@
 """Faults as data, schedules of them, the machine that runs a schedule, and the means to make them real.
 
 ``parse`` and ``dump`` turn plain objects into a `Schedule` and back; ``aimed``, ``seeded`` and
-``main_job`` make schedules; `Machine` runs one; `nemesis.means` carries its faults out on a cluster. What
-was really done is the machine's `Record`.
+``main_job`` make schedules; `Machine` runs one; `nemesis.means` carries its faults out on a cluster.
+What was really done is the machine's `Record`.
 """
 
 from .aimed import AIMED, aimed
