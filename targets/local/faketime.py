@@ -90,32 +90,41 @@ class ControlFile:
         """
         if self._mode is ClockMode.NONE:
             return {}
+        self._start_ns = None
+        self._off_ns = self._bend.wall_offset_ns
+        self._write()
+        preload, control = self._as_seen()
+        return {
+            "LD_PRELOAD": preload,
+            "FAKETIME_TIMESTAMP_FILE": control,
+            "FAKETIME_NO_CACHE": "1",
+            "NO_FAKE_STAT": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1" if self._mode is ClockMode.WALL else "0",
+        }
+
+    def _as_seen(self) -> tuple[str, str]:
+        """Return the paths of the preload and of the control file, as the node sees them."""
         reason = unavailable(self._mode)
         found = library()
         if reason is not None or found is None:
             raise TargetError(f"clocks cannot be bent: {reason}")
-        self._start_ns = None
-        self._off_ns = self._bend.wall_offset_ns
-        self._write()
         preload = self._directory / _FILE
         if not preload.exists():
             preload.symlink_to(found)  # LD_PRELOAD takes no path with a space or a colon in it
         if set(str(preload)) & set(" :"):
             raise TargetError(f"{preload} has a space or a colon in it: set TMPDIR to another directory")
-        return {
-            "LD_PRELOAD": str(preload),
-            "FAKETIME_TIMESTAMP_FILE": str(self._path),
-            "FAKETIME_NO_CACHE": "1",
-            "NO_FAKE_STAT": "1",
-            "FAKETIME_DONT_FAKE_MONOTONIC": "1" if self._mode is ClockMode.WALL else "0",
-        }
+        return str(preload), str(self._path)
+
+    def _shared(self, pid: int) -> Path:
+        """Return the shared memory that a process's library makes as it takes its start."""
+        return SHM / f"faketime_shm_{pid}"
 
     def started(self, pid: int) -> None:
         """Take the start from the process that has just come up; refuse one without the preload."""
         if self._mode is ClockMode.NONE:
             return
         try:
-            made = (SHM / f"faketime_shm_{pid}").stat()
+            made = self._shared(pid).stat()
         except FileNotFoundError:
             made = None
         if made is None or not procfs.maps(pid, "libfaketime"):
@@ -124,9 +133,8 @@ class ControlFile:
 
     def bend(self, bend: ClockBend) -> None:
         """Change what the clocks do, from now on; raise `Unsupported` for what this mode cannot do."""
-        reason = unavailable(self._mode)
-        if reason is not None:
-            raise Unsupported(reason)
+        if self._mode is ClockMode.NONE:
+            raise Unsupported("the clocks were not armed when the nodes started")
         if self._mode is ClockMode.WALL and bend.rate_ppm:
             raise Unsupported("the clocks were armed for jumps of the wall clock, not for rates")
         if self._mode is ClockMode.RATE and bend.wall_offset_ns:
