@@ -3,11 +3,10 @@
 from .draft import from_file, from_options
 from .errors import PlanError
 from .make import plan_from
-from .plan import FIELDS, Family, Plan, ScheduleFrom
+from .plan import FIELDS, Plan, ScheduleFrom
 
 __all__ = [
     "FIELDS",
-    "Family",
     "Plan",
     "PlanError",
     "ScheduleFrom",

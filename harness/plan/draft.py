@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from nemesis import FAMILIES
 from targets.leasekv.mistakes import MISTAKES
 from targets.leasekv.policies import POLICIES
+from targets.leasekv.rules import RULES_OFF
 
 from .document import Document, read
 from .errors import PlanError
@@ -24,6 +26,12 @@ if TYPE_CHECKING:
 
 _LISTS: Final = frozenset({"mistake", "keep_rules", "faults", "allow", "require"})
 _NONE: Final = {"faults": "none"}  # how a person says an empty list
+_KNOWN: Final = {
+    "policy": tuple(POLICIES),
+    "mistake": tuple(MISTAKES),
+    "faults": FAMILIES,
+    "keep_rules": tuple(RULES_OFF),
+}
 
 
 class Given(msgspec.Struct, frozen=True):
@@ -75,17 +83,12 @@ def _checked(key: str, value: Any, where: Any) -> Any:
         sentence, _, path = str(error).partition(" - at `$")
         inner = key + path.rstrip("`")
         raise PlanError(f"{key}: {sentence}", where=where(inner)) from error
-    match key:
-        case "policy" if checked not in POLICIES:
-            raise PlanError(_unknown(checked, "policy", POLICIES), where=where(key))
-        case "mistake":
-            for place, mistake in enumerate(checked):
-                if mistake not in MISTAKES:
-                    raise PlanError(
-                        _unknown(mistake, "mistake", MISTAKES), where=where(f"{key}[{place}]")
-                    )
-        case _:
-            pass
+    known = _KNOWN.get(key)
+    if known is not None:
+        words = [checked] if isinstance(checked, str) else checked
+        for place, word in enumerate(words):
+            if word not in known:
+                raise PlanError(_unknown(word, key, known), where=where(f"{key}[{place}]"))
     if isinstance(checked, tuple) and key in _LISTS and len(set(checked)) < len(checked):
         raise PlanError(f"{key}: something comes twice", where=where(key))
     return checked

@@ -1,4 +1,4 @@
-"""From what stands on the command line to a complete plan: the one place of this part that reads files."""
+"""From what stands on the command line to a complete plan; here files are read."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def resolve(draft: Draft, *, fresh_seed: int, where: Callable[[str], str] | None
     for mistake in mistakes:
         _bring(mistake, values, draft)
     if "name" not in values:
-        values["name"] = "-".join(values["mistake"])[:60] if mistakes else values.get("policy", "run")
+        values["name"] = "-".join(values.get("mistake") or [values.get("policy", Plan().policy)])[:60]
     plan = _plan(values)
     try:
         plan = _with_schedule(plan, draft)
@@ -113,7 +113,7 @@ def _with_schedule(plan: Plan, draft: Mapping[str, Given]) -> Plan:
     elif plan.mistakes:
         source, schedule = ScheduleFrom.AIMED, schedules.aimed_at(plan)
     else:
-        source, schedule = ScheduleFrom.SEED, schedules.seeded(plan)
+        source, schedule = ScheduleFrom.SEED, schedules.drawn(plan)
     if source is not ScheduleFrom.SEED and "faults" in draft and draft["faults"].value:
         raise PlanError(
             "faults are drawn only where no schedule is given", where=_where(draft, "faults")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from typing import TYPE_CHECKING, Any
 
-from nemesis import Schedule, aimed, dump, parse
+from nemesis import Schedule, aimed, dump, main_job, parse
 from nemesis.schedule import BendAt, ScheduleError
 from targets.cluster import ClockMode
 
@@ -20,6 +21,26 @@ def of_plan(plan: Plan) -> Schedule:
 def aimed_at(plan: Plan) -> Schedule:
     """Return the episodes aimed at each mistake of the plan, one after the other."""
     return Schedule(tuple(episode for name in plan.mistakes for episode in aimed(name).episodes))
+
+
+def drawn(plan: Plan) -> Schedule:
+    """Draw the schedule of a bare run: aimed episodes, and random ones between them."""
+    if not plan.faults:
+        return Schedule()
+    return main_job(
+        plan.seed,
+        nodes=plan.nodes,
+        families=plan.faults,
+        elections=plan.time_s * 1e9 / plan.election_ns,
+        clock=drawn_clock(plan),
+    )
+
+
+def drawn_clock(plan: Plan) -> ClockMode:
+    """Return the clock that a drawn schedule bends: one of the two a run, as the seed has it."""
+    if "clock" not in plan.faults or plan.clock is not ClockMode.NONE:
+        return plan.clock
+    return random.Random(f"{plan.seed}/clock").choice((ClockMode.WALL, ClockMode.RATE))
 
 
 def clock_mode(schedule: Schedule) -> ClockMode:

@@ -4,9 +4,8 @@ What lives here: carrying effects out and reporting what came of them. What neve
 about the run. Connections are Protocols, not streams: a stream's reader is a task that runs one loop
 turn later, after timers that came due meanwhile, and an operation would look longer than it was.
 
-Everything that waits has a deadline of its own; an injection that does not come back within
-`MEANS_MAX_S` is *unknown*. Injections and heals start in the order given, those of one fault one after
-the other.
+Everything that waits has a deadline of its own, the means of the nemesis included. Injections and heals
+start in the order given, those of one fault one after the other.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from harness.store.errors import StoreError
-from nemesis.faults import Outcome, Standing
+from nemesis import means
 from nemesis.ports import Happened, Heal, Inject, StatusSeen
-from targets.cluster import ProcessState, TargetError
+from targets.cluster import ProcessState
 from targets.session import Answered, Close, Closed, Open, Opened, Refused, SessionInput, Transmit
 
 from .ports import (
@@ -40,13 +39,12 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from harness.store.history import HistoryWriter
-    from nemesis.faults import Fault
     from targets.cluster import Cluster
     from targets.leasekv.client import LeaseKvClient
 
     from .conductor import Conductor
 
-MEANS_MAX_S: Final = 20.0
+CLOSE_MAX_S: Final = 10.0
 EARLIEST_S: Final = 0.0002  # a timer is not armed closer than this: the loop has others to serve
 
 log = logging.getLogger(__name__)
@@ -64,11 +62,11 @@ class Connection(asyncio.Protocol):
         self._process = process
         self._drive: Drive | None = drive
         self._reader = drive.client.reader()
-        self._transport: asyncio.Transport | None = None
+        self._transport: asyncio.WriteTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Tell the session that it may send."""
-        assert isinstance(transport, asyncio.Transport)
+        assert isinstance(transport, asyncio.WriteTransport)
         self._transport = transport
         if self._drive is None:
             transport.abort()
@@ -113,7 +111,6 @@ class Drive:
         *,
         client: LeaseKvClient,
         history: HistoryWriter,
-        means: Means,
         origin_ns: int,
         say: Callable[[str], None] = lambda _line: None,
     ) -> None:
@@ -121,7 +118,6 @@ class Drive:
         self._conductor = conductor
         self._cluster = cluster
         self._history = history
-        self._means = means
         self._origin_ns = origin_ns
         self._say = say
         self._said: Phase | None = None
@@ -268,11 +264,8 @@ class Drive:
         if before is not None:
             await asyncio.wait((before,))
         healing = isinstance(order, Heal)
-        act = self._means.heal if healing else self._means.inject
-        outcome = await attempt(act, self._cluster, order.fault)
-        log.info(
-            "event=%s fault=%r outcome=%r", "healed" if healing else "injected", order.fault, outcome
-        )
+        act = means.heal if healing else means.inject
+        outcome = await act(self._cluster, order.fault)
         self._feed(Happened(order.id, outcome, healed=healing))
 
     # Tasks.
@@ -298,32 +291,4 @@ class Drive:
         for task in tasks:
             task.cancel()
         if tasks:
-            await asyncio.wait(tasks, timeout=MEANS_MAX_S)
-
-
-class Means:
-    """How faults are made and undone here."""
-
-    def __init__(
-        self,
-        inject: Callable[[Cluster, Fault], Awaitable[Outcome]],
-        heal: Callable[[Cluster, Fault], Awaitable[Outcome]],
-    ) -> None:
-        self.inject = inject
-        self.heal = heal
-
-
-async def attempt(
-    act: Callable[[Cluster, Fault], Awaitable[Outcome]], cluster: Cluster, fault: Fault
-) -> Outcome:
-    """Do it within a bound; what raises or does not come back is *unknown*, with the reason."""
-    try:
-        async with asyncio.timeout(MEANS_MAX_S):
-            return await act(cluster, fault)
-    except TimeoutError:
-        return Outcome(Standing.UNKNOWN, reason=f"no answer within {MEANS_MAX_S:g} s")
-    except TargetError as error:
-        return Outcome(Standing.UNKNOWN, reason=str(error))
-    except Exception as error:
-        log.exception("event=means-broke fault=%r", fault)
-        return Outcome(Standing.UNKNOWN, reason=repr(error))
+            await asyncio.wait(tasks, timeout=CLOSE_MAX_S)

@@ -26,14 +26,13 @@ from harness.store import rundir as store
 from harness.store.errors import StoreError
 from harness.store.files import write_atomic
 from harness.store.history import HistoryWriter
-from nemesis import Machine
-from nemesis import means as nemesis_means
+from nemesis import Machine, means
 from nemesis.machine import Record
 from targets.cluster import Delayed, Link, TargetError
 from targets.leasekv.client import LeaseKvClient
 
 from .conductor import Conductor
-from .drive_asyncio import Drive, Means, attempt, raw_ns
+from .drive_asyncio import Drive, raw_ns
 from .generator import Generator, Workload
 from .judge import Seen, judge
 from .ports import Timing
@@ -208,7 +207,6 @@ class Course:
             cluster,
             client=client,
             history=history,
-            means=Means(nemesis_means.inject, nemesis_means.heal),
             origin_ns=origin_ns,
             say=self._say,
         )
@@ -246,8 +244,7 @@ class Course:
         if self._conductor is None:
             return
         for fault in self._conductor.standing.values():
-            outcome = await attempt(nemesis_means.heal, cluster, fault)
-            log.info("event=healed-at-the-end fault=%r outcome=%r", fault, outcome)
+            await means.heal(cluster, fault)
 
 
 def timing_of(plan: Plan) -> Timing:

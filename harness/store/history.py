@@ -28,7 +28,7 @@ class HistoryWriter:
     def __init__(self, path: Path, header: Header) -> None:
         self._path = path
         self._encode = msgspec.json.Encoder().encode
-        self._lines: list[bytes] = [self._encode(header)]
+        self._lines: list[bytes] = [self._encode(msgspec.structs.asdict(header))]  # defaults too
         self._descriptor = open_new(path)
         self._whole_bytes = 0  # up to the end of the last whole line
         self.broken: StoreError | None = None

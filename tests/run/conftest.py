@@ -1,7 +1,7 @@
 """Trace files: cases of commands, ``----`` and what they must print, with comments that make claims.
 
-A case is a block between blank lines. ``pytest tests/run --rewrite-run`` writes what the code prints now;
-commit the difference only if you understand it.
+A case is a block between blank lines. ``pytest tests/run --rewrite-run`` writes what the code prints
+now; commit the difference only if you understand it.
 """
 
 from __future__ import annotations

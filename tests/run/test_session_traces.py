@@ -54,7 +54,7 @@ def shown(effect: SessionEffect) -> str:
     raise AssertionError(effect)
 
 
-def play(commands: list[str]) -> list[str]:
+def play(commands: list[str]) -> list[str]:  # noqa: C901 - one case a command
     session = LeaseKvSession(read_timeout_ns=100 * MS, write_timeout_ns=300 * MS)
     now_ms, told = 0, []
     for line in commands:

@@ -1,0 +1,18 @@
+"""From a plan's ``on`` to a cluster that can be started there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.plan.resolve import node_config
+from targets.local.cluster import LocalCluster
+
+if TYPE_CHECKING:
+    from harness.plan.plan import Plan
+    from harness.store.rundir import RunDir
+    from targets.cluster import Cluster
+
+
+def make_cluster(plan: Plan, directory: RunDir) -> Cluster:
+    """Return the plan's cluster, not started; evidence and logs go into the run directory."""
+    return LocalCluster(node_config(plan, plan.node_names[0]), directory.path, clock=plan.clock)
