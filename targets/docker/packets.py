@@ -2,7 +2,7 @@
 
 Pure: values to nft's language and nft's JSON to values; `netns` runs it.
 
-One table a run and a namespace, ``inet lantern_<run>``: healing for good is deleting it, and no rule of
+One table a run and a namespace, named as the run: healing for good is deleting it, and no rule of
 anybody else is ever touched. It is declared once, before any cut (to register a chain takes the kernel
 10 ms); its chains come before every filter that accepts, so that established connections are cut too.
 The peers to cut are elements of its sets, always replaced whole in one transaction: there are no
@@ -69,10 +69,10 @@ class Counted(msgspec.Struct, frozen=True):
 
 
 def table(run: str) -> str:
-    """Return the name of a run's table; a run id is letters, digits, ``-`` and ``_``."""
-    if re.fullmatch(r"[A-Za-z0-9_-]+", run) is None:
+    """Return the name of a run's table; a run's id is ``lantern-``, letters, digits, ``-`` and ``_``."""
+    if re.fullmatch(r"lantern-[A-Za-z0-9_-]+", run) is None:
         raise ValueError(f"run id {run!r} cannot name a packet filter table")
-    return f"lantern_{run.replace('-', '_')}"
+    return run.replace("-", "_")
 
 
 def declare(run: str, *, ports: Sequence[int] = ()) -> str:

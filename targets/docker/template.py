@@ -10,17 +10,19 @@ is not read.
 from __future__ import annotations
 
 import re
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import yaml
 
+import targets
 from targets.cluster import TargetError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+NAME: Final = "docker-compose.yml"
 SECOND: Final = 1_000_000_000
 
 
@@ -66,6 +68,12 @@ class Service(msgspec.Struct, frozen=True, kw_only=True):
     log_driver: str | None = None
     log_options: dict[str, str] = {}
     health: Health | None = None
+
+
+def compose_file() -> Path:
+    """Return our compose file: beside the packages in a repository, inside them in a wheel."""
+    beside = Path(targets.__file__).resolve().parent.parent / NAME
+    return beside if beside.exists() else Path(__file__).parent / NAME
 
 
 def parse(text: str) -> dict[str, Service]:

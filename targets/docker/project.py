@@ -1,0 +1,222 @@
+"""What a run has at the engine: its network, its volumes, its containers; made, found, removed by label.
+
+Names and labels carry the run's id. Whatever is removed is found by the run's label first, so nothing of
+anybody else's is ever touched, and a dead run is cleaned up by whoever knows its id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import os
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import docker.errors
+import docker.types
+import msgspec
+
+from targets.cluster import CLIENTS, TargetError
+
+from . import images
+from .container import Container
+
+if TYPE_CHECKING:
+    from .engine import Client, Engine
+    from .system import Launch, System
+    from .template import Service
+
+RUN_LABEL: Final = "lantern.run"
+NAME_LABEL: Final = "lantern.name"
+NODE_LABEL: Final = "lantern.node"
+
+SUBNETS: Final = ipaddress.ip_network("10.192.0.0/10")
+SUBNET_BITS: Final = 24
+SUBNET_TRIES: Final = 20
+FIRST_HOST: Final = 10
+
+REMOVE_TRIES: Final = 3
+
+
+class Project(msgspec.Struct, frozen=True):
+    """What was made: a container a node, and all addresses; `CLIENTS` dial from the gateway's."""
+
+    containers: dict[str, Container]
+    addresses: dict[str, tuple[str, ...]]
+
+
+async def create(engine: Engine, system: System, *, run: str, name: str) -> Project:
+    """Make the network and one container a node, none of them started; what fails leaves nothing.
+
+    ``run`` is the id that everything made is named after, ``name`` what a person calls the run.
+    """
+    for service in system.services.values():
+        if service.dockerfile is not None:
+            await images.ensure(engine, service.image, service.dockerfile)
+    try:
+        labels = {RUN_LABEL: run, NAME_LABEL: name}
+        subnet = await _make_network(engine, run, labels)
+        hosts = list(subnet.hosts())
+        chosen = {node: str(hosts[FIRST_HOST + i]) for i, node in enumerate(system.services)}
+        containers = {}
+        for node, service in system.services.items():
+            peers = {peer: address for peer, address in chosen.items() if peer != node}
+            made = _creation(run, labels, service, system.launch(node, peers), chosen[node])
+            container_id = await engine.call(f"create {node}", made)
+            containers[node] = Container(engine, node, container_id)
+            await containers[node].refresh()
+    except docker.errors.APIError as error:
+        await remove(engine, run)
+        raise TargetError(f"the engine refused to create the cluster: {error.explanation}") from error
+    except BaseException:
+        await remove(engine, run)
+        raise
+    gateway = str(hosts[0])
+    return Project(containers, {CLIENTS: (gateway,), **{node: (one,) for node, one in chosen.items()}})
+
+
+async def found(engine: Engine, run: str | None = None) -> dict[str, list[str]]:
+    """Return, by run id, the names of what is at the engine with our label: of one run, or of all."""
+    wanted = {"label": RUN_LABEL if run is None else f"{RUN_LABEL}={run}"}
+
+    def look(client: Client) -> list[tuple[str, str]]:
+        things = [
+            (one["Labels"], one["Names"][0].lstrip("/"))
+            for one in client.api.containers(all=True, filters=wanted)
+        ]
+        things += [(one["Labels"], one["Name"]) for one in client.api.networks(filters=wanted)]
+        volumes = client.api.volumes(filters=wanted)["Volumes"] or []
+        things += [(one["Labels"], one["Name"]) for one in volumes]
+        return [(labels[RUN_LABEL], name) for labels, name in things]
+
+    named: dict[str, list[str]] = {}
+    for owner, name in await engine.call("list what is there", look):
+        named.setdefault(owner, []).append(name)
+    return named
+
+
+async def remove(engine: Engine, run: str) -> list[str]:
+    """Remove all of a run, tried until nothing of it is found; return the names of what is left."""
+    left: list[str] = []
+    for attempt in range(REMOVE_TRIES):
+        if attempt:
+            await asyncio.sleep(attempt)
+        await engine.call(f"remove run {run}", lambda client: _sweep(client, run))
+        left = (await found(engine, run)).get(run, [])
+        if not left:
+            break
+    return left
+
+
+def _sweep(client: Client, run: str) -> None:
+    wanted = {"label": f"{RUN_LABEL}={run}"}
+    removals = [
+        (client.api.remove_container, one["Id"], {"force": True, "v": True})
+        for one in client.api.containers(all=True, filters=wanted)
+    ]
+    removals += [
+        (client.api.remove_network, one["Id"], {}) for one in client.api.networks(filters=wanted)
+    ]
+    volumes = client.api.volumes(filters=wanted)["Volumes"] or []
+    removals += [(client.api.remove_volume, one["Name"], {"force": True}) for one in volumes]
+    for act, name, options in removals:
+        try:
+            act(name, **options)
+        except docker.errors.APIError:
+            continue  # gone already, or still in use: the next look says
+
+
+async def _make_network(engine: Engine, run: str, labels: dict[str, str]) -> ipaddress.IPv4Network:
+    """Make the run's network on a subnet that neither the engine nor this host's routes know."""
+    rng = random.Random(f"{run}/{os.getpid()}")
+    taken = _routes()
+    for _ in range(SUBNET_TRIES):
+        start = int(SUBNETS.network_address) + (rng.randrange(SUBNETS.num_addresses) & ~0xFF)
+        subnet = ipaddress.IPv4Network((start, SUBNET_BITS))
+        if any(subnet.overlaps(route) for route in taken):
+            continue
+        pool = docker.types.IPAMPool(subnet=str(subnet), gateway=str(next(subnet.hosts())))
+        ipam = docker.types.IPAMConfig(pool_configs=[pool])
+
+        def make(client: Client, ipam: Any = ipam) -> None:
+            client.api.create_network(run, driver="bridge", ipam=ipam, labels=labels)
+
+        try:
+            await engine.call("create a network", make)
+        except docker.errors.APIError as error:
+            if "overlap" in str(error.explanation):
+                continue
+            raise
+        return subnet
+    raise TargetError(f"no free subnet in {SUBNETS} after {SUBNET_TRIES} tries")
+
+
+def _routes() -> list[ipaddress.IPv4Network]:
+    """Return the networks that this host has routes to, the default one aside."""
+    routes = []
+    for line in Path("/proc/net/route").read_text().splitlines()[1:]:
+        fields = line.split()
+        start, mask = (int.from_bytes(bytes.fromhex(fields[i]), "little") for i in (1, 7))
+        if mask:
+            routes.append(ipaddress.IPv4Network((start, mask.bit_count())))
+    return routes
+
+
+RTO_MAX: Final = "net.ipv4.tcp_rto_max_ms"
+SYSCTLS: Final = {"net.ipv4.tcp_thin_linear_timeouts": "1", RTO_MAX: "1000"}
+"""Have held bytes sent again within a second: after a hold of 10 s TCP would wait for three more."""
+
+
+def _sysctls() -> dict[str, str]:
+    return {
+        name: value
+        for name, value in SYSCTLS.items()
+        if (Path("/proc/sys") / name.replace(".", "/")).exists()
+    }
+
+
+def _creation(run: str, labels: dict[str, str], service: Service, launch: Launch, address: str) -> Any:
+    """Return the call that creates one node's container; the template's part and the run's together."""
+    name = f"{run}-{service.name}"
+
+    def make(client: Client) -> str:
+        for volume in service.volumes:
+            client.api.create_volume(f"{name}-{volume.name}", labels=labels)
+        binds = [f"{name}-{one.name}:{one.mount}" for one in service.volumes]
+        binds += [f"{one.host}:{one.inside}" for one in launch.mounts]
+        host = client.api.create_host_config(
+            binds=binds,
+            cap_add=list(service.cap_add) or None,
+            cap_drop=list(service.cap_drop) or None,
+            security_opt=list(service.security_opt) or None,
+            read_only=service.read_only,
+            tmpfs=dict.fromkeys(service.tmpfs, ""),
+            mem_limit=service.memory_bytes,
+            pids_limit=service.pids_limit,
+            log_config=docker.types.LogConfig(
+                type=service.log_driver or "json-file", config=service.log_options
+            ),
+            extra_hosts=launch.resolves or None,
+            sysctls=_sysctls(),
+            port_bindings=dict.fromkeys(service.ports, ("127.0.0.1", None)),
+        )
+        endpoint = client.api.create_endpoint_config(aliases=[service.name], ipv4_address=address)
+        command = launch.command or service.command
+        made = client.api.create_container(
+            service.image,
+            command=list(command) if command else None,
+            entrypoint=list(service.entrypoint) if service.entrypoint else None,
+            name=name,
+            hostname=service.name,
+            labels={**labels, NODE_LABEL: service.name},
+            environment={**service.environment, **launch.environment},
+            ports=list(service.ports),
+            user=None if os.getuid() == 0 else f"{os.getuid()}:{os.getgid()}",
+            healthcheck={"test": ["NONE"]},
+            host_config=host,
+            networking_config=client.api.create_networking_config({run: endpoint}),
+        )
+        return str(made["Id"])
+
+    return make
