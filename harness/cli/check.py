@@ -8,6 +8,7 @@ exit code.
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -19,10 +20,12 @@ from checker.operations import FailedCas, NilRead, Ties
 from harness.outcome import Outcome, worst
 from harness.report import checked
 from harness.report.escape import plain
+from harness.store.errors import StoreError
 
 from . import options
+from .evidence import look
 from .main import recorded
-from .reading import TooLarge, held_bytes, history_file, read_bytes
+from .reading import TooLarge, held_bytes, history_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -68,14 +71,7 @@ def check(output: Output, /, paths: tuple[str, ...], *, as_json: bool, **how: An
         raise click.UsageError("standard input can be read only once")
     outcomes = []
     for path in paths:
-        try:
-            outcome, said, lines = _judge(path, **how)
-        except click.ClickException:
-            raise
-        except Exception as error:  # noqa: BLE001 - recorded; what other paths prove stays proved
-            outcome, said, lines = _unjudged(path, Outcome.HARNESS_FAILURE, recorded(error))
-        except KeyboardInterrupt:  # the same
-            outcome, said, lines = _unjudged(path, Outcome.INTERRUPTED, "interrupted")
+        outcome, said, lines = _judge(path, **how)
         outcomes.append(outcome)
         if as_json:
             output.json({"path": path, **said} if len(paths) > 1 else said)
@@ -88,38 +84,53 @@ def check(output: Output, /, paths: tuple[str, ...], *, as_json: bool, **how: An
 
 def _judge(path: str, **how: Any) -> Judged:
     """Return what is found of one path, as outcome, JSON and lines."""
-    file = history_file(path)
-    memory_bytes = how["memory_mb"] * MEGABYTE
-    began_s = time.monotonic()
     try:
-        data = read_bytes(file, bytes_max=memory_bytes)
-        history = read(data, name=file, format=how["format"], lenient=how["lenient"])
-        del data
-        load_s = time.monotonic() - began_s
-        report = check_history(
-            history,
-            model=how["model"],
-            initial=how["initial"],
-            budget=Budget(
-                time_s=how["time_s"], memory_bytes=memory_bytes, clock=time.monotonic, memory=held_bytes
-            ),
-            ties=Ties(how["ties"]),
-            nil_read=None if how["nil_read"] is None else NilRead(how["nil_read"]),
-            failed_cas=None if how["failed_cas"] is None else FailedCas(how["failed_cas"]),
-            all_keys=how["all_keys"],
-        )
+        return _verdict(path, **how)
     except MalformedHistory as error:
-        return _unjudged(path, Outcome.MALFORMED, str(error), line=error.line)
+        return _unjudged(path, Outcome.MALFORMED, str(error))
     except TooLarge as error:
         return _unjudged(path, Outcome.UNKNOWN, str(error))
-    except OSError as error:
-        raise click.FileError(file, hint=error.strerror) from error
+    except (OSError, StoreError) as error:
+        return _unjudged(path, Outcome.USAGE, str(error))
+    except KeyboardInterrupt:
+        return _unjudged(path, Outcome.INTERRUPTED, "interrupted")
+    except Exception as error:  # noqa: BLE001 - recorded; what other paths prove stays proved
+        return _unjudged(path, Outcome.HARNESS_FAILURE, recorded(error))
+
+
+def _verdict(path: str, **how: Any) -> Judged:
+    memory_bytes = how["memory_mb"] * MEGABYTE
+    began_s = time.monotonic()
+    data, name = history_of(path, bytes_max=memory_bytes)
+    history = read(data, name=name, format=how["format"], lenient=how["lenient"])
+    del data
+    load_s = time.monotonic() - began_s
+    report = check_history(
+        history,
+        model=how["model"],
+        initial=how["initial"],
+        budget=Budget(
+            time_s=how["time_s"], memory_bytes=memory_bytes, clock=time.monotonic, memory=held_bytes
+        ),
+        ties=Ties(how["ties"]),
+        nil_read=None if how["nil_read"] is None else NilRead(how["nil_read"]),
+        failed_cas=None if how["failed_cas"] is None else FailedCas(how["failed_cas"]),
+        all_keys=how["all_keys"],
+    )
     said = checked.as_json(report, load_s=load_s)
-    return Outcome(report.outcome.value), said, checked.lines(report, path=path)
+    lines = [*checked.lines(report, path=path)]
+    outcome = Outcome(report.outcome.value)
+    if path != "-" and Path(path).is_dir():
+        seen = look(Path(path), history)
+        outcome = worst([outcome, seen.outcome])
+        said |= {"outcome": outcome, "oracles": seen.as_json(), "notes": [*said["notes"], *seen.notes]}
+        said["violation"] = said["violation"] or seen.violation_json()
+        lines += seen.lines()
+    return outcome, said, lines
 
 
-def _unjudged(path: str, outcome: Outcome, sentence: str, *, line: int | None = None) -> Judged:
+def _unjudged(path: str, outcome: Outcome, sentence: str) -> Judged:
     """Return what to say of a path that no verdict was reached on."""
-    said = {"outcome": outcome, "error": sentence, "line": line}
+    said = {"outcome": outcome, "error": sentence}
     word = outcome.upper().replace("-", " ")
     return outcome, said, [f"{word}  {plain(path)}", f"  {plain(sentence, chars_max=2000)}"]

@@ -10,6 +10,7 @@ import click
 
 from harness.outcome import Outcome
 from harness.report.escape import plain
+from targets.cluster import ClockMode
 
 from . import options, probes
 from .probes import Finding, Standing
@@ -25,6 +26,9 @@ _MARKS: Final = {Standing.OK: "ok", Standing.LIMITED: "limited", Standing.BROKEN
 PROBES: Final[dict[str, Callable[[], Finding]]] = {
     "python": probes.python,
     "own-clock": probes.own_clock,
+    "true-clock": probes.true_clock,
+    "clock-wall": partial(probes.clock, ClockMode.WALL, "a wall clock jumps"),
+    "clock-rate": partial(probes.clock, ClockMode.RATE, "a monotonic clock runs faster"),
     "signals": probes.signals,
     "loopback": probes.loopback,
     "disk": partial(probes.disk, _RUNS),

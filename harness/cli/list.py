@@ -11,6 +11,7 @@ from checker.formats import FORMATS
 from checker.models import MODELS
 from harness.outcome import Outcome
 from harness.report.escape import plain
+from nemesis import FAMILIES
 from targets.leasekv.mistakes import MISTAKES
 from targets.leasekv.policies import POLICIES
 
@@ -22,6 +23,31 @@ if TYPE_CHECKING:
     from .output import Output
 
 Rows = list[dict[str, Any]]
+
+
+_FAULTS: Final = {
+    "clock": "wall clocks jump, or monotonic clocks run at another rate",
+    "pause": "nodes are stopped for a while, with the links around them cut",
+    "partition": "links are cut in one direction or both, keeping or losing what is in flight",
+    "crash": "nodes are killed and started again with the data they had",
+    "delay": "links deliver late, one way",
+    "leader": "a node is asked to campaign, through the vote rules",
+    "apply": "nodes apply committed entries late",
+    "disk": "disk syncs take longer",
+}
+
+
+def _targets() -> Rows:
+    return [{"name": "leasekv", "about": "our own Raft store: reads by lease, by ReadIndex, by the log"}]
+
+
+def _faults() -> Rows:
+    return [{"name": family, "about": _FAULTS[family]} for family in FAMILIES]
+
+
+def _workloads() -> Rows:
+    about = "reads pinned to every node, unique writes and compare-and-set, on keys that rotate"
+    return [{"name": "register", "about": about}]
 
 
 def _policies() -> Rows:
@@ -60,8 +86,11 @@ def _first_line(thing: object) -> str:
 
 
 TOPICS: Final[dict[str, Callable[[], Rows]]] = {
+    "targets": _targets,
     "policies": _policies,
     "mistakes": _mistakes,
+    "faults": _faults,
+    "workloads": _workloads,
     "models": _models,
     "formats": _formats,
 }

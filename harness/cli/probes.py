@@ -21,15 +21,22 @@ import sys
 import tempfile
 import time
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from targets.cluster import ClockMode, ProcessState
+from targets.leasekv import trueclock
+from targets.local import faketime, procfs
+
+from . import clock_probe
+
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 _STOP_S_MAX: Final = 2.0
+_CLOCKS_APART_NS_MAX: Final = 100_000_000
 _SYNC_MS_FINE: Final = 30.0
 _SYNCS: Final = 20
 _FREE_BYTES_MIN: Final = 200 * 2**20
@@ -76,8 +83,7 @@ def python() -> Finding:
 
 def own_clock() -> Finding:
     """Look whether the harness's own clock is true: a bent one would bend every stamp of a history."""
-    maps = Path("/proc/self/maps")
-    if "faketime" in os.environ.get("LD_PRELOAD", "") or "libfaketime" in maps.read_text():
+    if faketime.preloaded():
         return _broken(
             "own-clock",
             "this process itself runs under libfaketime, so its stamps mean nothing",
@@ -86,12 +92,36 @@ def own_clock() -> Finding:
     return _fine("own-clock", "no fake clock is loaded into the harness")
 
 
+def true_clock() -> Finding:
+    """Read the clock that evidence is stamped with."""
+    try:
+        read_ns = trueclock.open_clock()()
+    except trueclock.ClockError as error:
+        return _broken("true-clock", str(error), "run on 64-bit x86 or ARM Linux")
+    here_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+    if abs(here_ns - read_ns) > _CLOCKS_APART_NS_MAX:
+        return _broken(
+            "true-clock", f"it is {here_ns - read_ns} ns off libc's", "look for a preload of libc"
+        )
+    return _fine("true-clock", "CLOCK_MONOTONIC_RAW can be read past libc")
+
+
+def clock(mode: ClockMode, what: str) -> Finding:
+    """Bend a child's clock and read it back."""
+    name = f"clock-{mode.value}"
+    wrong = clock_probe.bend(mode)
+    if wrong is None:
+        return _fine(name, f"{what} by {faketime.library()}, read back, the true clock untouched")
+    return _limited(name, wrong, "without it clock faults are skipped; try: pip install libfaketime")
+
+
 def signals() -> Finding:
     """Stop a child, see that it is stopped, and continue it."""
     child = subprocess.Popen([sys.executable, "-IS", "-c", "input()"], stdin=subprocess.PIPE)
     try:
+        who = procfs.identity(child.pid)
         child.send_signal(signal.SIGSTOP)
-        stopped = _await_stopped(child.pid)
+        stopped = who is not None and _await_stopped(who)
         child.send_signal(signal.SIGCONT)
     finally:
         child.kill()
@@ -105,11 +135,10 @@ def signals() -> Finding:
     return _fine("signals", "SIGSTOP and SIGCONT take hold and can be read back")
 
 
-def _await_stopped(pid: int) -> bool:
+def _await_stopped(who: procfs.Identity) -> bool:
     deadline_s = time.monotonic() + _STOP_S_MAX
     while time.monotonic() < deadline_s:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-        if stat.rpartition(")")[2].split()[0] == "T":
+        if procfs.state(who) is ProcessState.STOPPED:
             return True
         time.sleep(0.005)
     return False

@@ -16,7 +16,7 @@ import click
 from harness.plan import PlanError, plan_from
 from harness.report.summary import summary
 from harness.report.terminal import coloured_lines, plain_lines
-from harness.run import run as run_plan
+from harness.run.run import run as run_plan
 from harness.store.errors import NotARun
 
 from . import options
@@ -72,7 +72,7 @@ def run(
         plan = plan_from(plan_file, given, schedule_file=schedule)
     except (PlanError, NotARun) as error:
         raise click.UsageError(str(error)) from error
-    result = run_plan(plan, store=STORE, out=out, say=output.story)
+    result = run_plan(plan, store_dir=STORE, out=out, say=output.story)
     if as_json:
         output.json(result.json)
         return result.outcome

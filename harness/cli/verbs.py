@@ -6,7 +6,9 @@ import click
 
 from .check import check
 from .doctor import doctor
+from .heal import heal
 from .list import list_
+from .run import run
 
 
 @click.group(context_settings={"max_content_width": 100, "show_default": True}, no_args_is_help=False)
@@ -20,5 +22,5 @@ def lantern() -> None:
     """
 
 
-for _verb in (check, list_, doctor):
+for _verb in (run, check, list_, heal, doctor):
     lantern.add_command(_verb)

@@ -1,0 +1,40 @@
+"""``lantern heal``: undo what a run left behind that was killed before it could heal itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from harness.outcome import Outcome
+from harness.report.escape import plain
+from targets.local import heal as local
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from targets.local.heal import Healed
+
+    from .output import Output
+
+
+@click.command()
+@click.option("--run", "run_id", help="Only the run of this name.  [default: every dead run of yours]")
+@click.pass_obj
+def heal(output: Output, /, run_id: str | None) -> Outcome:
+    """End the nodes and remove the files of runs that were killed; live runs are left alone."""
+    found = local.heal(run_id)
+    output.result(line for each in found for line in _lines(each))
+    if not found:
+        output.result(["nothing to heal"])
+    return Outcome.HARNESS_FAILURE if any(each.failed for each in found) else Outcome.PASS
+
+
+def _lines(healed: Healed) -> Iterator[str]:
+    name = plain(healed.run or healed.path)
+    if healed.live:
+        yield f"{name}: still running, left alone"
+    for done in healed.done:
+        yield f"{name}: {plain(done)}"
+    for failed in healed.failed:
+        yield f"{name}: NOT HEALED: {plain(failed)}"

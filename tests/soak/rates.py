@@ -1,0 +1,161 @@
+"""How often planted mistakes are found, and that right policies stay clean: the figures of `make soak`.
+
+Every run is `lantern run ... --json` in a process of its own, as a user would start it. After each, the
+host is looked at for what it may have left behind. Exits with 1 if a mistake is found in fewer than nine
+tries of ten, a right policy is accused, a run fails, or anything is left.
+
+    tests/soak/rates.py                        everything: about an hour and a half
+    tests/soak/rates.py --tries 3 --runs 0     the mistakes only, three tries each
+    tests/soak/rates.py --only role-only-read --only readindex
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nemesis import FAMILIES
+from targets.leasekv.mistakes import MISTAKES
+from targets.leasekv.policies import POLICIES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+RUN_S_MAX = 300
+FOUND_SHARE_MIN = 0.9
+LEFTOVER_DIRECTORIES = (Path(tempfile.gettempdir()), Path("/dev/shm"), Path("/run/user"))
+LEFTOVER_NAMES = ("lantern", "faketime")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """One run: its exit code, what it printed, and how long it took."""
+
+    code: int
+    said: dict[str, Any]
+    seconds: float
+
+    @property
+    def word(self) -> str:
+        """The outcome, with the kind of a violation."""
+        outcome = self.said.get("outcome", f"exit {self.code}")
+        violation = self.said.get("violation")
+        return f"{outcome}/{violation['kind']}" if violation else str(outcome)
+
+    @property
+    def proved(self) -> bool:
+        """Whether the history itself proves it."""
+        return self.code == 1 and self.word == "violation/history"
+
+
+def lantern(*arguments: str, seed: int, place: Path) -> Ended:
+    """Run Lantern once; a run that hangs is a failure of its own."""
+    command = [sys.executable, "-P", "-m", "harness.cli.main", "run", *arguments]
+    command += ["--seed", str(seed), "--json", "--out", str(place)]
+    start_s = time.monotonic()
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=RUN_S_MAX, check=False)
+    except subprocess.TimeoutExpired:
+        return Ended(-1, {"outcome": "hangs"}, time.monotonic() - start_s)
+    said = json.loads(done.stdout) if done.stdout.strip() else {}
+    return Ended(done.returncode, said, time.monotonic() - start_s)
+
+
+def leftovers() -> set[str]:
+    """Return what could be left of runs: nodes, listening ports of this user, files."""
+    return {*_nodes(), *_ports(), *_files()}
+
+
+def _nodes() -> Iterator[str]:
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and b"targets.leasekv.node" in (entry / "cmdline").read_bytes():
+                yield f"process {entry.name}"
+        except OSError:  # it ended while we looked
+            continue
+
+
+def _ports() -> Iterator[str]:
+    for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]:
+        _, local, _, state, *_ = line.split()
+        if state == "0A" and local.startswith("0100007F"):
+            yield f"port {int(local.partition(':')[2], 16)}"
+
+
+def _files() -> Iterator[str]:
+    for directory in LEFTOVER_DIRECTORIES:
+        if directory.is_dir():
+            yield from (
+                str(path) for path in directory.iterdir() if path.name.startswith(LEFTOVER_NAMES)
+            )
+
+
+def try_all(name: str, arguments: list[str], *, tries: int, jobs: int, store: Path) -> list[Ended]:
+    """Run one configuration with the seeds 1 to ``tries``."""
+    with ThreadPoolExecutor(jobs) as pool:
+        runs = [
+            pool.submit(lantern, *arguments, seed=seed, place=store / f"{name}-{seed}")
+            for seed in range(1, tries + 1)
+        ]
+        return [run.result() for run in runs]
+
+
+def row(name: str, ended: list[Ended], *, good: int) -> str:
+    """Return a line of the table."""
+    words = ", ".join(
+        f"{count} {word}" for word, count in Counter(end.word for end in ended).most_common()
+    )
+    mean_s = sum(end.seconds for end in ended) / len(ended)
+    return f"{name:<24}{good:>3} of {len(ended):<4}{mean_s:>6.1f} s each   {words}"
+
+
+def main() -> int:
+    """Print the two tables; return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--tries", type=int, default=10, help="tries a mistake")
+    parser.add_argument("--runs", type=int, default=30, help="runs a right policy")
+    parser.add_argument(
+        "--jobs", type=int, default=1, help="runs at a time; more than one disturbs timing"
+    )
+    parser.add_argument("--only", action="append", help="a mistake or a policy; may be repeated")
+    parser.add_argument("--store", type=Path, help="where runs are kept; else a temporary directory")
+    asked = parser.parse_args()
+    wanted = set(asked.only or [*MISTAKES, *POLICIES])
+    with tempfile.TemporaryDirectory(prefix="soak-") as temporary:
+        store = asked.store or Path(temporary)
+        store.mkdir(parents=True, exist_ok=True)
+        before = leftovers()
+        bad = []
+        print("mistakes: found by a proof in the history", flush=True)
+        for name in MISTAKES if asked.tries else ():
+            if name in wanted:
+                ended = try_all(
+                    name, ["--mistake", name], tries=asked.tries, jobs=asked.jobs, store=store
+                )
+                found = sum(end.proved for end in ended)
+                print(row(name, ended, good=found), flush=True)
+                bad += [name] if found < FOUND_SHARE_MIN * len(ended) else []
+        print("right policies: all faults, not accused", flush=True)
+        for name in POLICIES if asked.runs else ():
+            if name in wanted:
+                faults = ["--policy", name, "--faults", ",".join(FAMILIES)]
+                ended = try_all(name, faults, tries=asked.runs, jobs=asked.jobs, store=store)
+                clean = sum(end.code in {0, 4} for end in ended)
+                print(row(name, ended, good=clean), flush=True)
+                bad += [name] if clean < len(ended) else []
+        left = sorted(leftovers() - before)
+        print(f"left behind: {', '.join(left) or 'nothing'}")
+    return 1 if bad or left else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
