@@ -16,10 +16,10 @@ line before a refused check, a request refused for want of leadership, a revocat
 anomaly: what the node found there may have been so for a while, so that it would not have served. And
 it never outlives the last line of a boot, for the node may have been killed right after it.
 
-A clock that steps back inside a gap between two lines may have been past ``until_ns`` before. That
-is excluded only if running twice as fast as true time could not have brought it there; else the belief
-is no longer certain, until the next check. A clock that steps forth and back inside one gap leaves no
-trace and is not looked for.
+A wall clock may have been past ``until_ns`` and set back again inside a gap between two lines, and a
+monotonic clock that is seen to step back likewise. That is excluded only if running twice as fast as
+true time could not have brought it there; else the belief is no longer certain, until the next check.
+A step forth and back inside one gap leaves no trace and is not looked for.
 
 The stamps of a line belong to the reading that its step worked with. A node stopped between its check
 and its answer is no liar (the read may take effect at the check), and shows as no more than that.
@@ -169,7 +169,7 @@ class _Walk:
     def _stayed_before(self, until_ns: int, place: int, clock: OwnClock) -> bool:
         """Whether the clock certainly showed less than ``until_ns`` ever since the line before."""
         then_ns, now_ns = (self.timeline.showing(line, clock) for line in (self.last, place))
-        if then_ns <= now_ns:
+        if clock is OwnClock.MONOTONIC and then_ns <= now_ns:
             return now_ns < until_ns
         gap_ns = self.timeline.after_ns[place] - self.timeline.before_ns[self.last]
         return then_ns + FASTEST * gap_ns < until_ns

@@ -53,7 +53,7 @@ class Node:
     lines: list[EvidenceLine] = field(default_factory=list)
     served: list[bool] = field(default_factory=list)
     left_serving: list[bool] = field(default_factory=list)
-    spoken_for: int = -1
+    spoken_for: int = 0
 
     def shows(self) -> int:
         return int(self.mono if self.clock is OwnClock.MONOTONIC else self.wall)
@@ -81,7 +81,8 @@ class Node:
             self.sample = self.shows()
         match rng.randrange(self.sparse * 6):
             case 0:
-                self.until, self.flag = self.shows() + rng.randint(5, 40), True
+                # A lease never shrinks without a word.
+                self.until, self.flag = max(self.until or 0, self.shows() + rng.randint(5, 40)), True
             case 1 if self.until is not None:
                 self.until += rng.randint(0, 20)
             case 2:
