@@ -35,6 +35,7 @@ MAGIC: Final = b"leasekv wal 1\n\x00\x00"
 MARK: Final = b"\xd7LR\xb2"
 HEAD: Final = 16
 SECTOR: Final = 512
+SCRAP: Final = 16  # fewer NUL bytes may well be a value's own
 
 
 class WalError(Exception):
@@ -74,6 +75,19 @@ def encode(record: Record) -> bytes:
     body = _encoder.encode(record)
     head = MARK + len(body).to_bytes(4, "big") + crc32(body).to_bytes(4, "big")
     return head + crc32(head).to_bytes(4, "big") + body
+
+
+def merge(batch: Sequence[Persist]) -> Record:
+    """Return the one record that says what a batch says, oldest first."""
+    hard = None
+    entries: list[Entry] = []
+    for persist in batch:
+        hard = persist.hard or hard
+        if persist.entries and entries:
+            first = persist.entries[0].index
+            entries = [entry for entry in entries if entry.index < first]
+        entries.extend(persist.entries)
+    return Record(None, hard, tuple(entries))
 
 
 def scan(data: bytes, *, name: str) -> Scan:
@@ -144,7 +158,7 @@ def _why_torn(data: bytes, at: int) -> str | None:
         return "a record that was not finished"
     first = -at % SECTOR
     sectors = [rest[:first], *(rest[n : n + SECTOR] for n in range(first, len(rest), SECTOR))]
-    if any(sector and not any(sector) for sector in sectors):
+    if any(len(sector) >= SCRAP and not any(sector) for sector in sectors):
         return "a record with sectors that were never written"
     return None
 
@@ -195,15 +209,7 @@ class WalFile:
 
     def sync(self, batch: Sequence[Persist]) -> None:
         """Make a batch durable, oldest first, in one record; return once it is."""
-        hard = None
-        entries: list[Entry] = []
-        for persist in batch:
-            hard = persist.hard or hard
-            if persist.entries and entries:
-                first = persist.entries[0].index
-                entries = [entry for entry in entries if entry.index < first]
-            entries.extend(persist.entries)
-        self._write(encode(Record(None, hard, tuple(entries))))
+        self._write(encode(merge(batch)))
         os.fdatasync(self._fd)
 
     def _write(self, data: bytes) -> None:

@@ -1,10 +1,14 @@
 """The private runtime directory of one running cluster, and who may act on what is in it.
 
 What a heal needs lives here and never in a run directory, which may come from a stranger. The directory
-is made with mode 0700 under XDG_RUNTIME_DIR or the temporary directory, and its very name says who owns
-it (pid and start time), so that there is no instant at which a dead run's directory could be taken for
-a live one or the other way round. The manifest lists every process started, each as pid *and* start
-time, and the host they belong to: this boot and this pid namespace. Anywhere else they mean nobody.
+is made with mode 0700, and its very name says who owns it (pid and start time), so that there is no
+instant at which a dead run's directory could be taken for a live one or the other way round. The
+manifest lists every process started, each as pid *and* start time, and the host they belong to: this
+boot and this pid namespace. Anywhere else they mean nobody.
+
+Nodes' data lives here too, so memory is preferred to a disk: XDG_RUNTIME_DIR, then /dev/shm, then the
+temporary directory, the first of them with room. A sync that takes ten milliseconds because something
+else uses the disk would stall a node's loop for no fault of ours; a slow sync is injected, not met.
 """
 
 from __future__ import annotations
@@ -27,6 +31,7 @@ from .procfs import Identity
 MANIFEST: Final = "manifest.json"
 MANIFEST_SCHEMA: Final = 1
 PATH_MAX: Final = 107  # what the kernel takes for a unix socket's path
+ROOM_MIN: Final = 512 << 20
 
 _NAME: Final = re.compile(r"lantern-(\d+)-(\d+)-\w+")
 
@@ -46,15 +51,15 @@ def this_host() -> str:
 
 
 def bases() -> tuple[Path, ...]:
-    """Return where runtime directories are looked for, the one to make them in first."""
+    """Return where runtime directories may be, in the order of preference."""
     private = os.environ.get("XDG_RUNTIME_DIR")
-    found = [Path(private)] if private and _usable(Path(private)) else []
-    found += [Path(tempfile.gettempdir()), Path(f"/run/user/{os.getuid()}"), Path("/tmp")]  # noqa: S108
+    found = [Path(private)] if private else []
+    found += [Path("/dev/shm"), Path(tempfile.gettempdir())]  # noqa: S108 - mkdtemp is what makes it safe
     return tuple(dict.fromkeys(path for path in found if path.is_dir()))
 
 
-def _usable(path: Path) -> bool:
-    return path.is_dir() and path.stat().st_uid == os.getuid() and os.access(path, os.W_OK)
+def _has_room(path: Path) -> bool:
+    return os.access(path, os.W_OK) and shutil.disk_usage(path).free >= ROOM_MIN
 
 
 class Runtime:
@@ -63,8 +68,8 @@ class Runtime:
     def __init__(self, run: str) -> None:
         me = procfs.identity(os.getpid())
         assert me is not None
-        made = tempfile.mkdtemp(prefix=f"lantern-{me.pid}-{me.start_ticks}-", dir=bases()[0])
-        self.path = Path(made)
+        base = next(filter(_has_room, bases()), tempfile.gettempdir())
+        self.path = Path(tempfile.mkdtemp(prefix=f"lantern-{me.pid}-{me.start_ticks}-", dir=base))
         self._manifest = Manifest(run=run, host=this_host())
         self._save()
 

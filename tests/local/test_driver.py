@@ -1,0 +1,262 @@
+"""The driver's duties, in the order `targets.leasekv.ports` states them, against a core of wood."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from checker.evidence import Fact, Refused, Revoked
+from targets.leasekv.clocks import Clocks, Stamp
+from targets.leasekv.driver import Driver
+from targets.leasekv.messages import AppendReply, Op, PeerMessage, Request, Response
+from targets.leasekv.ports import Asked, Input, Persist, Persisted, Ready, TimerDue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable, Sequence
+
+    from targets.clock import Reading
+
+FAR_NS = 1 << 62
+
+
+class Wooden:
+    """A core that answers from a script: input to Ready."""
+
+    def __init__(self, script: Callable[[Input], Ready]) -> None:
+        self.wake_ns = FAR_NS
+        self.script = script
+        self.heard: list[Input] = []
+        self.readings: list[Reading] = []
+
+    def step(self, event: Input, reading: Reading) -> Ready:
+        self.heard.append(event)
+        self.readings.append(reading)
+        return self.script(event)
+
+
+class World:
+    """Journal, disk and network in one list of what happened."""
+
+    def __init__(self) -> None:
+        self.happened: list[Any] = []
+        self._facts: list[Fact] = []
+
+    def add(self, facts: Iterable[Fact], stamp: Stamp) -> None:
+        assert stamp.true_ns[0] <= stamp.true_ns[1]
+        self._facts += facts
+
+    def flush(self) -> None:
+        self.happened += [("fact", fact) for fact in self._facts]
+        self._facts = []
+
+    def sync(self, batch: Sequence[Persist]) -> None:
+        self.happened.append(("sync", [each.seq for each in batch]))
+
+    def send(self, messages: Sequence[tuple[str, PeerMessage]]) -> None:
+        self.happened.append(("send", [peer for peer, _ in messages]))
+
+    def reply(self, replies: Sequence[tuple[int, Response]]) -> None:
+        self.happened.append(("reply", [client for client, _ in replies]))
+
+
+def drive(
+    script: Callable[[Input], Ready], work: Callable[[Driver, Wooden, World], Coroutine[Any, Any, None]]
+) -> None:
+    async def run() -> None:
+        core, world = Wooden(script), World()
+        driver = Driver(
+            core,
+            asyncio.get_running_loop(),
+            clocks=Clocks(lambda: time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)),
+            journal=world,
+            disk=world,
+            network=world,
+            pulse_ns=5_000_000,
+        )
+        await work(driver, core, world)
+        driver.stop()
+
+    asyncio.run(run())
+
+
+def asked(number: int) -> Asked:
+    return Asked(number, Request(number, Op.WRITE, "x", number))
+
+
+def busy(event: Input) -> Ready:
+    """Want everything at once."""
+    match event:
+        case Asked(client):
+            return Ready(
+                (Revoked(1, "term"),),
+                Persist(client, None, ()),
+                (("n2", AppendReply(1, 1, ok=True, match_index=1)),),
+                ((client, Response(client)),),
+            )
+        case Persisted(seq):
+            return Ready((Refused(1, "durable"),), None, (), ((seq, Response(seq)),))
+        case _:
+            return Ready()
+
+
+def test_facts_are_written_before_anything_that_rests_on_them_goes_out() -> None:
+    async def work(driver: Driver, _core: Wooden, world: World) -> None:
+        driver.feed(asked(1))
+        assert world.happened == [], "the end of the turn does it"
+        await asyncio.sleep(0.01)
+        assert world.happened == [
+            ("fact", Revoked(1, "term")),
+            ("send", ["n2"]),
+            ("reply", [1]),
+            ("sync", [1]),
+            ("fact", Refused(1, "durable")),
+            ("reply", [1]),
+        ]
+
+    drive(busy, work)
+
+
+def test_a_turn_makes_one_sync_of_all_its_steps_and_says_so_once() -> None:
+    async def work(driver: Driver, core: Wooden, world: World) -> None:
+        for number in (1, 2, 3):
+            driver.feed(asked(number))
+        await asyncio.sleep(0.01)
+        assert [what for what in world.happened if what[0] == "sync"] == [("sync", [1, 2, 3])]
+        assert [event for event in core.heard if isinstance(event, Persisted)] == [Persisted(3)]
+
+    drive(busy, work)
+
+
+def test_a_slow_disk_delays_what_waits_for_it_and_nothing_else() -> None:
+    async def work(driver: Driver, core: Wooden, world: World) -> None:
+        driver.set_sync_delay(40_000_000)
+        driver.feed(asked(1))
+        await asyncio.sleep(0.01)
+        driver.feed(asked(2))
+        await asyncio.sleep(0.01)
+        assert ("reply", [2]) in world.happened, "replies that wait for nothing go out"
+        assert not any(isinstance(event, Persisted) for event in core.heard)
+        await asyncio.sleep(0.04)
+        assert [what for what in world.happened if what[0] == "sync"] == [("sync", [1, 2])]
+        assert Persisted(2) in core.heard
+
+    drive(busy, work)
+
+
+def test_what_comes_during_a_sync_waits_for_the_next_one() -> None:
+    def endless(event: Input) -> Ready:
+        return (
+            Ready((), Persist(event.seq + 1, None, ()))
+            if isinstance(event, Persisted) and event.seq < 3
+            else busy(event)
+        )
+
+    async def work(driver: Driver, _core: Wooden, world: World) -> None:
+        driver.feed(asked(1))
+        await asyncio.sleep(0.01)
+        assert [what[1] for what in world.happened if what[0] == "sync"] == [[1], [2], [3]]
+
+    drive(endless, work)
+
+
+def test_a_timer_is_fed_when_its_instant_has_come_and_not_before() -> None:
+    async def work(driver: Driver, core: Wooden, _world: World) -> None:
+        core.wake_ns = time.monotonic_ns() + 30_000_000
+        driver.feed(asked(1))
+        await asyncio.sleep(0.02)
+        assert TimerDue() not in core.heard
+
+        def rest(_event: Input) -> Ready:
+            core.wake_ns = FAR_NS
+            return Ready()
+
+        due_ns, core.script = core.wake_ns, rest
+        await asyncio.sleep(0.02)
+        assert core.heard.count(TimerDue()) == 1
+        assert core.readings[core.heard.index(TimerDue())].mono_ns >= due_ns
+
+    drive(busy, work)
+
+
+def test_a_wake_up_that_moves_nearer_is_not_slept_through() -> None:
+    async def work(driver: Driver, core: Wooden, _world: World) -> None:
+        driver.start()
+        await asyncio.sleep(0.001)
+        core.wake_ns = time.monotonic_ns() + 500_000
+        driver.feed(asked(1))
+        await asyncio.sleep(0.003)
+        assert core.heard.count(TimerDue()) >= 2, "well before the pulse of 5 ms"
+
+    drive(busy, work)
+
+
+def test_a_core_that_always_wants_to_wake_does_not_starve_the_loop() -> None:
+    async def work(driver: Driver, core: Wooden, _world: World) -> None:
+        core.wake_ns = 0
+        driver.start()
+        turns = 0
+        deadline = time.monotonic() + 0.05
+        while time.monotonic() < deadline:
+            await asyncio.sleep(0)
+            turns += 1
+        assert core.heard.count(TimerDue()) < 300
+        assert turns > core.heard.count(TimerDue())
+
+    drive(busy, work)
+
+
+def test_what_arrived_while_the_node_stood_still_is_stepped_before_the_timer_that_came_due() -> None:
+    async def work(driver: Driver, core: Wooden, _world: World) -> None:
+        class Reader(asyncio.Protocol):
+            def data_received(self, data: bytes) -> None:
+                driver.feed(asked(data[0]))
+
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(Reader, "127.0.0.1", 0)
+        _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        await asyncio.sleep(0.01)
+        driver.start()
+        await asyncio.sleep(0.01)
+        core.heard.clear()
+        core.wake_ns = time.monotonic_ns() + 20_000_000
+        writer.write(b"\x07")
+        time.sleep(0.05)  # noqa: ASYNC251 - the whole process stands still, as under SIGSTOP
+        await asyncio.sleep(0.01)
+        assert core.heard[:2] == [asked(7), TimerDue()]
+        writer.close()
+        server.close()
+
+    drive(busy, work)
+
+
+def test_a_disk_that_fails_is_heard_of_and_nothing_more_goes_out() -> None:
+    async def work(driver: Driver, core: Wooden, world: World) -> None:
+        failures: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: failures.append(context))
+
+        def fail(batch: Sequence[Persist]) -> None:
+            raise OSError(28, "No space left on device", batch)
+
+        world.sync = fail  # type: ignore[method-assign]
+        driver.feed(asked(1))
+        await asyncio.sleep(0.01)
+        assert isinstance(failures[0]["exception"], OSError)
+        assert not any(isinstance(event, Persisted) for event in core.heard)
+
+    drive(busy, work)
+
+
+@pytest.mark.parametrize("number", [1, 200])
+def test_each_input_has_a_reading_of_its_own(number: int) -> None:
+    async def work(driver: Driver, core: Wooden, _world: World) -> None:
+        for each in range(number):
+            driver.feed(asked(each + 1))
+        await asyncio.sleep(0)
+        stamps = [reading.mono_ns for reading in core.readings]
+        assert stamps == sorted(stamps)
+        assert len(set(stamps)) == len(stamps)
+
+    drive(busy, work)
