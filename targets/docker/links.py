@@ -5,6 +5,9 @@ restart, in a new namespace, it is told again. What a link *is* is read from the
 A cut has a time-out in the kernel, so that a killed harness leaves nothing for long; while this harness
 lives, `keep` renews it.
 
+A cut is made at once, in half a millisecond. To take one away the kernel needs up to 16 ms whatever is
+taken away, so what is opened is opened together: at the end of the loop's turn, or when somebody looks.
+
 ``Held`` drops segments with data and lets acknowledgements pass: TCP keeps the bytes and sends them
 again, so they arrive in order after the link opens (up to a second later, as the sender backs off).
 """
@@ -40,6 +43,7 @@ class PacketLinks:
         self._peers: dict[str, tuple[str, ...]] = {}
         self._ways: dict[Link, Way] = {}
         self._told: dict[str, frozenset[PacketCut]] = {}
+        self._opening: set[str] = set()
         self._keeper: asyncio.Task[None] | None = None
 
     def know(self, addresses: Mapping[str, Iterable[str]]) -> None:
@@ -49,8 +53,8 @@ class PacketLinks:
     def attach(self, node: str, pid: int) -> None:
         """Take up a node's namespace, new or known, and make in it what is desired."""
         self._pids[node] = pid
-        netns.nft(pid, packets.declare(self._run, ports=self._ports))
         self._told[node] = frozenset()
+        self._run_nft({node: packets.declare(self._run, ports=self._ports)})
         self._tell(node)
 
     def detach(self, node: str) -> None:
@@ -59,17 +63,22 @@ class PacketLinks:
         self._told.pop(node, None)
 
     def set(self, link: Link, state: LinkState) -> None:
-        """Put a link into a state, at once."""
+        """Cut a link at once, or have it opened in this turn of the loop."""
+        node = _place(link)
         match state:
             case Open():
-                self._ways.pop(link, None)
+                if self._ways.pop(link, None) is not None:
+                    if not self._opening:
+                        asyncio.get_running_loop().call_soon(self._settle)
+                    self._opening.add(node)
+                return
             case Held():
                 self._ways[link] = Way.HOLD
             case Dropped():
                 self._ways[link] = Way.RESET
             case Delayed():
                 raise Unsupported(NO_DELAY)
-        self._tell(_place(link))
+        self._tell(node)
 
     def state(self, link: Link) -> LinkState:
         """Return what the kernel does to the link now; what is desired where the node is gone."""
@@ -92,34 +101,40 @@ class PacketLinks:
             self._keeper.cancel()
             self._keeper = None
         self._ways.clear()
-        for pid in self._pids.values():
-            try:
-                netns.nft(pid, packets.remove(self._run))
-            except netns.NamespaceGoneError:
-                continue
+        self._run_nft(dict.fromkeys(self._pids, packets.remove(self._run)))
         self._pids.clear()
         self._told.clear()
 
-    def _tell(self, node: str) -> None:
-        wanted = frozenset(
-            cut for link, way in self._ways.items() for cut in self._cuts(node, link, way)
-        )
-        told = self._told.get(node, wanted)
-        if wanted > told:
-            self._run_nft(node, packets.add(self._run, wanted - told, timeout_s=KERNEL_HEALS_S))
-        elif wanted != told:
-            self._run_nft(node, packets.replace(self._run, wanted, timeout_s=KERNEL_HEALS_S))
-        if node in self._told:
-            self._told[node] = wanted
+    def _settle(self) -> None:
+        """Open what is to be opened."""
+        if self._opening:
+            self._tell(*self._opening)
 
-    def _run_nft(self, node: str, script: str) -> None:
-        try:
-            netns.nft(self._pids[node], script)
-        except netns.NamespaceGoneError:
+    def _tell(self, *nodes: str) -> None:
+        """Make what is desired of these nodes' links, by the cheapest transaction there is."""
+        scripts = {}
+        for node in nodes:
+            ways = self._ways.items()
+            wanted = frozenset(cut for link, way in ways for cut in self._cuts(node, link, way))
+            told = self._told.get(node, wanted)
+            if wanted > told:
+                scripts[node] = packets.add(self._run, wanted - told, timeout_s=KERNEL_HEALS_S)
+            elif wanted != told:
+                scripts[node] = packets.replace(self._run, wanted, timeout_s=KERNEL_HEALS_S)
+            if node in self._told:
+                self._told[node] = wanted
+        self._opening.difference_update(nodes)
+        self._run_nft(scripts)
+
+    def _run_nft(self, scripts: Mapping[str, str]) -> None:
+        """Run a transaction in each node's namespace; one that is gone is forgotten."""
+        gone = netns.nft({self._pids[node]: script for node, script in scripts.items()})
+        for node in [node for node, pid in self._pids.items() if pid in gone]:
             self.detach(node)
 
     def _read(self, link: Link) -> tuple[Counted, ...] | None:
         """Return what the kernel has of a link's cut, None where there is no namespace to ask."""
+        self._settle()
         node = _place(link)
         if node not in self._pids:
             return None
@@ -141,9 +156,13 @@ class PacketLinks:
     async def _keep(self) -> None:
         while True:
             await asyncio.sleep(RENEW_S)
-            for node, cuts in tuple(self._told.items()):
-                if cuts:
-                    self._run_nft(node, packets.replace(self._run, cuts, timeout_s=KERNEL_HEALS_S))
+            held = {node: cuts for node, cuts in self._told.items() if cuts}
+            self._run_nft(
+                {
+                    node: packets.replace(self._run, cuts, timeout_s=KERNEL_HEALS_S)
+                    for node, cuts in held.items()
+                }
+            )
 
 
 def _place(link: Link) -> str:

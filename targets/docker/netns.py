@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from targets.cluster import TargetError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 T = TypeVar("T")
 
@@ -50,6 +50,11 @@ def obstacle() -> str | None:
 
 def enter(pid: int, action: Callable[[], T]) -> T:
     """Run ``action`` in a thread inside the network namespace of ``pid``; wait a bounded time."""
+    return _begin(pid, action)()
+
+
+def _begin(pid: int, action: Callable[[], T]) -> Callable[[], T]:
+    """Start it, and return what waits for it."""
     outcome: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
 
     def work() -> None:
@@ -59,19 +64,33 @@ def enter(pid: int, action: Callable[[], T]) -> T:
         except BaseException as error:  # noqa: BLE001 - carried over to the caller
             outcome.put((None, error))
 
+    def wait() -> T:
+        try:
+            result, failure = outcome.get(timeout=PATIENCE_S)
+        except queue.Empty:
+            raise NamespaceError(f"the network namespace of pid {pid} did not answer in time") from None
+        if failure is not None:
+            raise failure
+        return result  # type: ignore[return-value]  # T may itself be None
+
     threading.Thread(target=work, name=f"netns-{pid}", daemon=True).start()
-    try:
-        result, failure = outcome.get(timeout=PATIENCE_S)
-    except queue.Empty:
-        raise NamespaceError(f"the network namespace of pid {pid} did not answer in time") from None
-    if failure is not None:
-        raise failure
-    return result  # type: ignore[return-value]  # T may itself be None
+    return wait
 
 
-def nft(pid: int, script: str) -> None:
-    """Run one packet filter transaction in the namespace of ``pid``: all of it, or none."""
-    enter(pid, functools.partial(_nft, script, 0))
+def nft(scripts: Mapping[int, str]) -> set[int]:
+    """Run a packet filter transaction in the namespace of each pid, at once; return the pids gone.
+
+    A transaction is made whole or not at all. Side by side, because one that takes something away
+    waits for the kernel's grace period, and all of them can share it.
+    """
+    waiting = {pid: _begin(pid, functools.partial(_nft, text, 0)) for pid, text in scripts.items()}
+    gone = set()
+    for pid, wait in waiting.items():
+        try:
+            wait()
+        except NamespaceGoneError:
+            gone.add(pid)
+    return gone
 
 
 def nft_list(pid: int, table: str) -> str | None:

@@ -18,6 +18,7 @@ import docker.types
 import msgspec
 
 from targets.cluster import CLIENTS, TargetError
+from targets.local.runtime import this_host
 
 from . import images
 from .container import Container
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 RUN_LABEL: Final = "lantern.run"
 NAME_LABEL: Final = "lantern.name"
 NODE_LABEL: Final = "lantern.node"
+HOST_LABEL: Final = "lantern.host"
+"""What the pid in a run's id is relative to."""
 
 SUBNETS: Final = ipaddress.ip_network("10.192.0.0/10")
 SUBNET_BITS: Final = 24
@@ -55,7 +58,7 @@ async def create(engine: Engine, system: System, *, run: str, name: str) -> Proj
         if service.dockerfile is not None:
             await images.ensure(engine, service.image, service.dockerfile)
     try:
-        labels = {RUN_LABEL: run, NAME_LABEL: name}
+        labels = {RUN_LABEL: run, NAME_LABEL: name, HOST_LABEL: this_host()}
         subnet = await _make_network(engine, run, labels)
         hosts = list(subnet.hosts())
         chosen = {node: str(hosts[FIRST_HOST + i]) for i, node in enumerate(system.services)}
@@ -76,49 +79,63 @@ async def create(engine: Engine, system: System, *, run: str, name: str) -> Proj
     return Project(containers, {CLIENTS: (gateway,), **{node: (one,) for node, one in chosen.items()}})
 
 
-async def found(engine: Engine, run: str | None = None) -> dict[str, list[str]]:
-    """Return, by run id, the names of what is at the engine with our label: of one run, or of all."""
-    wanted = {"label": RUN_LABEL if run is None else f"{RUN_LABEL}={run}"}
+class Leftover(msgspec.Struct, frozen=True):
+    """Everything at the engine that carries one run's label, by name."""
 
-    def look(client: Client) -> list[tuple[str, str]]:
-        things = [
-            (one["Labels"], one["Names"][0].lstrip("/"))
-            for one in client.api.containers(all=True, filters=wanted)
-        ]
-        things += [(one["Labels"], one["Name"]) for one in client.api.networks(filters=wanted)]
-        volumes = client.api.volumes(filters=wanted)["Volumes"] or []
-        things += [(one["Labels"], one["Name"]) for one in volumes]
-        return [(labels[RUN_LABEL], name) for labels, name in things]
+    run: str
+    name: str
+    host: str
+    things: tuple[str, ...]
+
+
+async def found(engine: Engine, run: str | None = None) -> list[Leftover]:
+    """Return what is at the engine with our label: of one run, or of all."""
+
+    def look(client: Client) -> list[tuple[dict[str, str], str]]:
+        containers, networks, volumes = _labelled(client, run)
+        things = [(one["Labels"], one["Names"][0].lstrip("/")) for one in containers]
+        return things + [(one["Labels"], one["Name"]) for one in (*networks, *volumes)]
 
     named: dict[str, list[str]] = {}
-    for owner, name in await engine.call("list what is there", look):
-        named.setdefault(owner, []).append(name)
-    return named
+    said: dict[str, dict[str, str]] = {}
+    for labels, name in await engine.call("list what is there", look):
+        named.setdefault(labels[RUN_LABEL], []).append(name)
+        said[labels[RUN_LABEL]] = labels
+    return [
+        Leftover(
+            owner, said[owner].get(NAME_LABEL, owner), said[owner].get(HOST_LABEL, ""), tuple(things)
+        )
+        for owner, things in named.items()
+    ]
 
 
-async def remove(engine: Engine, run: str) -> list[str]:
+async def remove(engine: Engine, run: str) -> tuple[str, ...]:
     """Remove all of a run, tried until nothing of it is found; return the names of what is left."""
-    left: list[str] = []
+    left: list[Leftover] = []
     for attempt in range(REMOVE_TRIES):
-        if attempt:
-            await asyncio.sleep(attempt)
+        await asyncio.sleep(attempt)
         await engine.call(f"remove run {run}", lambda client: _sweep(client, run))
-        left = (await found(engine, run)).get(run, [])
+        left = await found(engine, run)
         if not left:
             break
-    return left
+    return left[0].things if left else ()
+
+
+def _labelled(client: Client, run: str | None) -> tuple[list[Any], list[Any], list[Any]]:
+    wanted = {"label": RUN_LABEL if run is None else f"{RUN_LABEL}={run}"}
+    return (
+        client.api.containers(all=True, filters=wanted),
+        client.api.networks(filters=wanted),
+        client.api.volumes(filters=wanted)["Volumes"] or [],
+    )
 
 
 def _sweep(client: Client, run: str) -> None:
-    wanted = {"label": f"{RUN_LABEL}={run}"}
+    containers, networks, volumes = _labelled(client, run)
     removals = [
-        (client.api.remove_container, one["Id"], {"force": True, "v": True})
-        for one in client.api.containers(all=True, filters=wanted)
+        (client.api.remove_container, one["Id"], {"force": True, "v": True}) for one in containers
     ]
-    removals += [
-        (client.api.remove_network, one["Id"], {}) for one in client.api.networks(filters=wanted)
-    ]
-    volumes = client.api.volumes(filters=wanted)["Volumes"] or []
+    removals += [(client.api.remove_network, one["Id"], {}) for one in networks]
     removals += [(client.api.remove_volume, one["Name"], {"force": True}) for one in volumes]
     for act, name, options in removals:
         try:

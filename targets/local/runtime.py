@@ -123,16 +123,21 @@ class Found(msgspec.Struct, frozen=True):
         return elsewhere or procfs.identity(self.owner.pid) == self.owner
 
 
+def owner_of(name: str) -> Identity | None:
+    """Return whose runtime directory has this name, None if none of ours has."""
+    found = _NAME.fullmatch(name)
+    return None if found is None else Identity(int(found[1]), int(found[2]))
+
+
 def find() -> list[Found]:
     """Return every runtime directory of this user, of live and dead runs; nobody else's is opened."""
     found = []
     for base in bases():
         for path in sorted(base.glob("lantern-*-*-*")):
-            name = _NAME.fullmatch(path.name)
+            owner = owner_of(path.name)
             status = path.lstat()
             private = stat.S_ISDIR(status.st_mode) and stat.S_IMODE(status.st_mode) == 0o700
-            if name and private and status.st_uid == os.getuid():
-                owner = Identity(int(name[1]), int(name[2]))
+            if owner is not None and private and status.st_uid == os.getuid():
                 found.append(Found(path, owner, _read(path / MANIFEST)))
     return found
 
