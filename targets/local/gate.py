@@ -156,14 +156,20 @@ class Gate:
     """
 
     def __init__(
-        self, target: Address, *, forward: Lane, backward: Lane, resets_with: Sequence[Lane]
+        self,
+        target: Address,
+        *,
+        forward: Lane,
+        backward: Lane,
+        resets_with: Sequence[Lane],
+        port: Port | None = None,
     ) -> None:
         self.target = target
         self.forward = forward
         self.backward = backward
         self.relays: set[Relay] = set()
         self._resets_with = resets_with
-        self._port = Port()
+        self._port = Port() if port is None else port
         self._listener: socket.socket | None = None
         self._loop = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[object]] = set()
@@ -175,6 +181,13 @@ class Gate:
     def address(self) -> Address:
         """Return where to dial instead of the target."""
         return self._port.address
+
+    def move(self, port: Port) -> None:
+        """Listen on another port from now on: the one there was went with its namespace."""
+        self._refuse()
+        self._port.close()
+        self._port = port
+        self.obey()
 
     def set_up(self, *, up: bool) -> None:
         """Hear whether there is a node behind it."""
