@@ -45,8 +45,8 @@ def _malformed(sentence: str, name: str, line: int) -> MalformedEvidence:
 class EvidenceHeader(msgspec.Struct, frozen=True, kw_only=True):
     """The first line of an evidence file, and of every boot after the first."""
 
-    schema: int = EVIDENCE_SCHEMA
-    kind: str = EVIDENCE_KIND
+    schema: int
+    kind: str
     node: str
 
 
@@ -67,7 +67,8 @@ _BROKEN: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 def header(node: str) -> bytes:
     """Return what a node appends first whenever it boots."""
-    return _ENCODER.encode(EvidenceHeader(node=node)) + b"\n"
+    head = EvidenceHeader(schema=EVIDENCE_SCHEMA, kind=EVIDENCE_KIND, node=node)
+    return _ENCODER.encode(head) + b"\n"
 
 
 def encode(lines: Sequence[EvidenceLine]) -> bytes:

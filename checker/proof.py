@@ -200,7 +200,7 @@ def _served(read: Operation, timeline: Timeline, called_ns: int, returned_ns: in
 def _seen(timeline: Timeline, place: int, check: Checked) -> LeaseSeen:
     over_ns: tuple[int | None, int | None] = (None, None)
     if check.until_ns is not None and check.clock is OwnClock.MONOTONIC:
-        over_ns = timeline.true_of(check.until_ns, timeline.boot_at(place))
+        over_ns = timeline.reached(check.until_ns, timeline.boot_at(place))
     return LeaseSeen(
         clock=check.clock,
         remaining_ns=None if check.until_ns is None else check.until_ns - check.read_ns,

@@ -97,20 +97,17 @@ class Timeline:
         place = bisect_right(self.after_ns, true_ns) - 1
         return place if place >= 0 else None
 
-    def true_of(self, own_ns: int, boot: Boot) -> tuple[int | None, int | None]:
-        """Return no-earlier-than and no-later-than for the monotonic clock showing ``own_ns``.
+    def reached(self, own_ns: int, boot: Boot) -> tuple[int | None, int | None]:
+        """Return no-earlier-than and no-later-than for the monotonic clock first reaching ``own_ns``.
 
-        Either is None where the boot's lines do not reach that far. Where the clock stepped back and
-        showed it more than once, the interval holds all those instants.
+        Either is None where the boot's lines do not reach that far.
         """
         lines = self.lines[boot.first : boot.last + 1]
         highest = list(accumulate((line.own_ns for line in lines), max))
-        lowest = list(accumulate((line.own_ns for line in reversed(lines)), min))[::-1]
-        earlier = bisect_left(highest, own_ns + 1) - 1
-        later = bisect_left(lowest, own_ns)
+        place = boot.first + bisect_left(highest, own_ns)
         return (
-            self.before_ns[boot.first + earlier] if earlier >= 0 else None,
-            self.after_ns[boot.first + later] if later < len(lines) else None,
+            self.before_ns[place - 1] if place > boot.first else None,
+            self.after_ns[place] if place <= boot.last else None,
         )
 
 

@@ -6,8 +6,9 @@ time; this tells a broken rule from a broken assumption. Its findings are notes.
 Rate: over stretches of about ``window_ns`` within one boot, what the monotonic clock counted is
 compared with what certainly passed. With stamps ``[b, a]`` at the start and ``[b', a']`` at the end,
 the true length lies in ``[b' - a, a' - b]``, so the rate in ``[own/(a' - b), own/(b' - a)]``; what is
-reported is the end of that interval nearer to no error. A fake that moves in steps of a few milliseconds
-shows as that much a window and not as a bend.
+reported is the end of that interval nearer to no error. A fake moves in steps of a few milliseconds,
+which the leases' fixed margin pays for; so the bound counts as broken only if a window is off by more
+than the bound and `GRANULARITY_NS`.
 
 Offset: how far the wall clock ran from the true clock since the node's first line. A wall clock that
 counts a bent monotonic time drifts along with it.
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 NAME: Final = "clock-audit"
 KIND: Final = "assumption"
 PPM: Final = 1_000_000
+GRANULARITY_NS: Final = 10 * MS
 
 
 class ClockReport(msgspec.Struct, frozen=True):
@@ -50,7 +52,7 @@ class ClockReport(msgspec.Struct, frozen=True):
 
 
 def clock_audit(
-    timelines: Timelines, *, drift_ppm: int | None = None, window_ns: int = SECOND // 2
+    timelines: Timelines, *, drift_ppm: int | None = None, window_ns: int = SECOND
 ) -> OracleResult:
     """Measure all nodes. ``drift_ppm`` None means that nothing was declared, so nothing is noted."""
     if not timelines:
@@ -80,9 +82,7 @@ def clock_audit(
     return noted(NAME, KIND, findings, figures)
 
 
-def measure(
-    timeline: Timeline, *, drift_ppm: int | None = None, window_ns: int = SECOND // 2
-) -> ClockReport:
+def measure(timeline: Timeline, *, drift_ppm: int | None = None, window_ns: int = SECOND) -> ClockReport:
     """Measure one node over every stretch of ``window_ns``, four to a window."""
     worst = windows = outside = 0
     first = None
@@ -92,7 +92,7 @@ def measure(
             error_ppm = _rate_error_ppm(timeline, start, end)
             if abs(error_ppm) > abs(worst):
                 worst = error_ppm
-            if drift_ppm is not None and abs(error_ppm) > drift_ppm:
+            if drift_ppm is not None and abs(error_ppm) > drift_ppm + GRANULARITY_NS * PPM // window_ns:
                 outside += 1
                 first = first or (timeline.before_ns[start], timeline.after_ns[end])
     return ClockReport(timeline.node, worst, _wall_offset_ns(timeline), windows, outside, first)

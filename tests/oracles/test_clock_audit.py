@@ -1,0 +1,79 @@
+"""The audit measures what clocks did, within what stamps allow, and accuses nobody."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checker.evidence import Booted, EvidenceLine, Refused
+from checker.oracles.clock_audit import clock_audit, measure
+from checker.oracles.result import OracleOutcome
+from checker.timeline import MS, SECOND, Timelines, build
+
+EVERY = 10 * MS
+
+
+def ticking(
+    *,
+    ppm: int = 0,
+    jump_ns: int = 0,
+    wall_jump_ns: int = 0,
+    bracket_ns: int = 0,
+    boots: int = 1,
+    seconds: int = 4,
+) -> Timelines:
+    """One node, a line every 10 ms; jumps come halfway, every boot starts its clock anew."""
+    lines = []
+    count = seconds * SECOND // EVERY
+    for place in range(count):
+        true_ns = place * EVERY
+        boot = place * boots // count
+        own_ns = true_ns + true_ns * ppm // 1_000_000 + boot * 77 * SECOND
+        wall_ns = own_ns - boot * 77 * SECOND
+        if place > count // 2:
+            own_ns += jump_ns
+            wall_ns += wall_jump_ns
+        starts = place == 0 or boot != (place - 1) * boots // count
+        fact = Booted(boot + 1, 1) if starts else Refused(1, "MISMATCH")
+        lines.append(
+            EvidenceLine("n1", own_ns, wall_ns, (true_ns - bracket_ns, true_ns + bracket_ns), fact)
+        )
+    return build(lines)
+
+
+@given(st.integers(-900_000, 900_000), st.sampled_from((0, 1000, 5 * MS)))
+def test_a_rate_is_measured_to_what_the_stamps_allow(ppm: int, bracket_ns: int) -> None:
+    report = measure(ticking(ppm=ppm, bracket_ns=bracket_ns)["n1"])
+    assert report.windows > 10
+    assert abs(report.rate_error_ppm) <= abs(ppm)
+    assert abs(report.rate_error_ppm - ppm) <= 2 + 4 * bracket_ns * 2_000_000 // SECOND
+
+
+def test_clocks_that_start_anew_with_a_boot_are_not_bent() -> None:
+    report = measure(ticking(boots=2)["n1"])
+    assert report.rate_error_ppm == 0
+    assert report.windows > 4
+
+
+def test_a_wall_jump_is_an_offset_and_no_rate() -> None:
+    report = measure(ticking(wall_jump_ns=-3 * SECOND)["n1"])
+    assert (report.rate_error_ppm, report.wall_offset_ns) == (0, -3 * SECOND)
+
+
+def test_a_rate_at_the_declared_bound_stays_inside_and_beyond_it_is_noted() -> None:
+    inside = clock_audit(ticking(ppm=-50_000), drift_ppm=50_000)
+    assert (inside.outcome, inside.findings) == (OracleOutcome.OK, ())
+    outside = clock_audit(ticking(ppm=-80_000), drift_ppm=50_000)
+    assert outside.outcome is OracleOutcome.OK
+    assert "-80000 ppm off at worst, beyond the declared 50000 ppm" in outside.findings[0].sentence
+    assert outside.figures["outside"] == outside.figures["windows"]
+
+
+def test_steps_of_a_fake_are_granularity_and_no_broken_bound() -> None:
+    assert clock_audit(ticking(ppm=50_000, jump_ns=6 * MS), drift_ppm=50_000).findings == ()
+    assert clock_audit(ticking(ppm=50_000, jump_ns=60 * MS), drift_ppm=50_000).findings != ()
+
+
+def test_nothing_declared_is_nothing_broken() -> None:
+    assert clock_audit(ticking(ppm=500_000)).findings == ()
+    assert clock_audit(build(()), drift_ppm=1).outcome is OracleOutcome.UNAVAILABLE
