@@ -152,8 +152,12 @@ def promise_holds(view: PromiseView) -> bool:
 
 
 def notice_anomaly(view: ClockView) -> Anomaly | None:
-    """L11: a loop that came back late, or two clocks that disagree about how long that was."""
-    late_ns = view.now.mono_ns - view.wake_ns
+    """L11: a loop that came back late, or two clocks that disagree about how long that was.
+
+    One stall is one anomaly: while the loop runs but has not come round to its timer, only the time
+    since it was last seen running counts.
+    """
+    late_ns = view.now.mono_ns - max(view.wake_ns, view.before.mono_ns)
     if late_ns > view.stall_max_ns:
         return Anomaly("stall", late_ns)
     elapsed_ns = view.now.mono_ns - view.before.mono_ns

@@ -135,7 +135,9 @@ class World:
         }  # fmt: skip
         self.nodes: dict[str, Node] = {}
         for name in names:
-            node_config = NodeConfig(**{"node": name, "nodes": names, "seed": seed, **defaults, **config})
+            node_config = NodeConfig(
+                **{"node": name, "nodes": names, "seed": seed, **defaults, **config}
+            )
             clock = Clock(self.rng.randrange(10**12), self.rng.randrange(10**15))
             self.nodes[name] = node = Node(name, node_config, clock, None)  # type: ignore[arg-type]
             self._boot(node)
@@ -264,6 +266,9 @@ class World:
     def set_apply_delay(self, name: str, delay_ns: int) -> None:
         self.feed(name, SetApplyDelay(delay_ns))
 
+    def slow_disk(self, name: str, sync_ns: int) -> None:
+        self.nodes[name].sync_ns = sync_ns
+
     def bend(self, name: str, *, rate_ppm: int = 0, jump_ns: int = 0) -> None:
         node = self.nodes[name]
         node.clock.bend(self.now_ns, rate_ppm=rate_ppm, jump_ns=jump_ns)
@@ -360,7 +365,8 @@ class World:
             return False
         node = self.nodes[leader]
         status = node.core.status(self.read(node))
-        return status.lease_remaining_ns is not None and status.applied_index >= 1
+        served = status.lease_remaining_ns is not None or node.config.policy != "lease-renew"
+        return served and status.applied_index >= node.core._state.noop_index
 
     def facts(self, kind: type, node: str | None = None) -> list[Any]:
         return [

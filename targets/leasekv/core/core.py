@@ -1,15 +1,16 @@
 """The node's core: ``step(input, reading) -> Ready``. It decides and does nothing.
 
-This module only dispatches: it looks at the clocks first, moves the term and the role, and tells the
-parts what happened. Which part decides what:
+This module only dispatches: it looks at the clocks first and tells the parts what happened. Which part
+decides what:
 
-* `Election`: promises, votes, campaigns;       * `Replication`: rounds and logs of the others;
-* `Lease`: what acknowledgements are worth;     * `Reads`: how a read is answered;
-* `Writes`: appending and applying;             * `Log`, `Outbox`: what there is, what is to be done.
+* `Roles`: terms, and who becomes what;         * `Replication`: rounds and logs of the others;
+* `Election`: promises, votes, campaigns;       * `Lease`: what acknowledgements are worth;
+* `Writes`: appending and applying;             * `Reads`: how a read is answered.
 
 Order within a step. Clocks before everything: an anomaly voids the lease before this very input could
 be served from it (L11). A higher term, or a quorum lost, ends leadership with all it supported before
-anything else is handled (L6, L7). A step ends with applying what is due and naming the next wake-up.
+anything else is handled (L6, L7). A step ends with applying what is due, confirming reads and naming
+the next wake-up.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, assert_never
 
 import msgspec
 
-from checker.evidence import Booted, ClockAnomaly, Refused, Revoked, RoleChanged, TermChanged
+from checker.evidence import Booted, ClockAnomaly, Refused, Revoked
 from targets.cluster import Role
 from targets.leasekv.messages import (
     Append,
@@ -54,6 +55,7 @@ from .log import Log
 from .outbox import Outbox
 from .reads import Reads
 from .replication import Replication
+from .roles import Roles
 from .state import State
 from .writes import Writes
 
@@ -109,6 +111,9 @@ class Core:
         self._replication = Replication(state)
         self._writes = Writes(state)
         self._reads = Reads(state, self._lease, self._replication, self._writes)
+        self._roles = Roles(
+            state, self._election, self._lease, self._replication, self._writes, self._reads
+        )
         self._sample_due_ns = reading.mono_ns
         self.wake_ns = reading.mono_ns
         state.out.fact(Booted(restored.boot, restored.hard.term))
@@ -130,12 +135,13 @@ class Core:
                 self._writes.forget_client(client)
                 self._reads.forget_client(client)
             case CampaignNow():
-                self._campaign()
+                self._roles.campaign()
             case SetApplyDelay(delay_ns):
                 self._writes.set_delay(delay_ns)
             case _:
                 assert_never(event)
         self._apply()
+        self._reads.settle()
         return self._flush()
 
     def status(self, reading: Reading) -> CoreStatus:
@@ -186,69 +192,15 @@ class Core:
             if self._election.bound():
                 self._election.wait_out_promise()
             else:
-                self._campaign()
+                self._roles.campaign()
         self._reads.expire()
 
     def _check_quorum(self, now_ns: int) -> None:
         # L8, for liveness only: a leader nobody follows makes room, and its clients are told.
         if self._replication.followed_ns() < now_ns - 2 * self._state.config.election_ns:
-            self._follow(self._state.term, None, reason="quorum")
+            self._roles.follow(self._state.term, None, reason="quorum")
         else:
             self._replication.beat()
-
-    # Roles.
-
-    def _follow(self, term: int, leader: str | None, *, reason: str) -> None:
-        """Become a follower in ``term``, which is this one or a higher; L6 before anything else."""
-        state = self._state
-        before = state.role
-        if before is Role.LEADER:
-            self._election.extend_promise(self._replication.followed_ns() + state.config.election_ns)
-            state.out.fact(Revoked(state.term, reason))
-            self._lease.void(1)
-            self._replication.stop()
-        state.role = Role.FOLLOWER
-        state.leader = leader
-        if term > state.term:
-            state.remember(term, None)
-            state.out.fact(TermChanged(term))
-        self._election.end()
-        self._election.draw_timeout()
-        if before is not Role.FOLLOWER:
-            state.out.fact(RoleChanged(state.term, Role.FOLLOWER.value))
-        if before is Role.LEADER:
-            self._election.rest()
-        self._writes.abandon()
-        self._reads.abandon()
-
-    def _campaign(self) -> None:
-        if self._state.role is Role.LEADER:
-            return
-        if self._election.bound():
-            self._election.refuse_oneself()
-        elif self._election.ask_first():
-            self._vote_for_oneself()
-
-    def _vote_for_oneself(self) -> None:
-        state = self._state
-        state.role = Role.CANDIDATE
-        state.leader = None
-        state.remember(state.term + 1, state.config.node)
-        state.out.fact(TermChanged(state.term))
-        state.out.fact(RoleChanged(state.term, Role.CANDIDATE.value))
-        self._reads.abandon()
-        self._election.vote()
-
-    def _lead(self) -> None:
-        state = self._state
-        state.role = Role.LEADER
-        state.leader = state.config.node
-        state.out.fact(RoleChanged(state.term, Role.LEADER.value))
-        self._election.end()
-        self._lease.void(1)
-        self._replication.start()
-        state.noop_index = self._writes.append(Op.NOOP)
-        self._replication.beat()
 
     # Peers.
 
@@ -260,14 +212,14 @@ class Core:
                 self._hear_leader(peer, message)
             case IndexRequest():
                 if message.term > self._state.term:
-                    self._follow(message.term, None, reason="term")
+                    self._roles.follow(message.term, None, reason="term")
                 self._reads.ask_for_index(peer, message)
             case IndexReply():
                 self._reads.index_known(message)
             case RequestVote():
-                self._hear_candidate(peer, message)
+                self._roles.hear_candidate(peer, message)
             case VoteReply():
-                self._hear_vote(peer, message)
+                self._roles.hear_vote(peer, message)
             case _:
                 assert_never(message)
 
@@ -278,7 +230,7 @@ class Core:
             return
         if message.term > state.term or state.leader != peer:
             assert state.role is not Role.LEADER or message.term > state.term, "one leader a term"
-            self._follow(message.term, peer, reason="term")
+            self._roles.follow(message.term, peer, reason="term")
         elif self._election.stage is not Stage.NONE:
             self._election.end()
         self._election.promise(peer, message.round)
@@ -290,34 +242,13 @@ class Core:
     def _hear_ack(self, peer: str, reply: AppendReply) -> None:
         state = self._state
         if reply.term > state.term:
-            self._follow(reply.term, None, reason="term")
+            self._roles.follow(reply.term, None, reason="term")
         if reply.term != state.term or state.role is not Role.LEADER:
             return
         sent_at = self._replication.acknowledged(peer, reply)
         if sent_at is not None:
             self._lease.credit(peer, reply.round, sent_at)
         self._maybe_commit()
-        self._reads.confirm()
-
-    def _hear_candidate(self, peer: str, ask: RequestVote) -> None:
-        state = self._state
-        if state.role is Role.LEADER:
-            self._election.extend_promise(self._replication.followed_ns() + state.config.election_ns)
-        refused = self._election.refusal_untouched(ask)
-        if refused is None:
-            if not ask.pre and ask.term > state.term:
-                self._follow(ask.term, None, reason="term")
-            refused = self._election.refusal(peer, ask)
-        self._election.answer(peer, ask, refused)
-
-    def _hear_vote(self, peer: str, reply: VoteReply) -> None:
-        if not reply.granted and reply.term > self._state.term:
-            self._follow(reply.term, None, reason="term")
-        elif self._election.count(peer, reply):
-            if self._election.stage is Stage.ASKING:
-                self._vote_for_oneself()
-            else:
-                self._lead()
 
     # The log.
 
@@ -326,7 +257,7 @@ class Core:
         state.out.durable(seq)
         state.log.persisted(seq)
         if self._election.count_own():
-            self._lead()
+            self._roles.lead()
         elif state.role is Role.LEADER:
             self._maybe_commit()
 
@@ -362,7 +293,7 @@ class Core:
         elif request.op is Op.READ:
             self._reads.ask(client, request)
         elif self._writes.ask(client, request):
-            self._replication.broadcast()
+            self._replication.replicate()
 
     # The end of a step.
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from checker.events import ReadPath
 from checker.evidence import Checked, OwnClock
 from targets.cluster import Role
 from targets.leasekv.rules import Ack, LeaseView, Look
@@ -77,8 +78,9 @@ class Lease:
 
     def remaining_ns(self, reading: Reading) -> int | None:
         """Return what is left of the lease at ``reading``, for people; None where there is none."""
+        state = self._state
         end_ns = self.end_ns()
-        if self._state.role is not Role.LEADER or end_ns is None:
+        if end_ns is None or state.role is not Role.LEADER or ReadPath.LEASE not in state.rules.paths:
             return None
         left_ns = end_ns - self._on_clock(reading)
         return left_ns if left_ns > 0 else None

@@ -126,7 +126,7 @@ class Reads:
             return Code.OVERLOADED
         self.table.wait(read, Stage.LOG)
         read.index = self._writes.append(Op.READ, read.key, None, read)
-        self._replication.broadcast()
+        self._replication.replicate()
         return None
 
     def _by_round_or_ticket(self, read: PendingRead) -> Code | None:
@@ -146,9 +146,6 @@ class Reads:
         read.round = state.rules.first_round(self._replication.last_round)
         self.table.wait(read, Stage.ROUND)
         self._by_round.append(read)
-        if self._asked_round <= self._replication.confirmed_round():
-            self._send_round()
-        self.confirm()
         return None
 
     def _take_index(self, read: PendingRead) -> bool:
@@ -160,27 +157,27 @@ class Reads:
         read.index = index
         return True
 
-    def _send_round(self) -> None:
-        self._replication.broadcast()
-        self._asked_round = self._replication.last_round
-
     # What reads wait for.
 
-    def confirm(self) -> None:
-        """Go on with the reads whose round a majority has answered, now that an answer came."""
-        queue = self._by_round
-        if not queue:
+    def settle(self) -> None:
+        """End a step: go on with reads a majority has confirmed, send a round if others need one."""
+        if not self._by_round:
             return
+        self._take_confirmed()
+        replication = self._replication
+        if self._by_round and self._asked_round <= replication.confirmed_round():
+            if self._by_round[-1].round > replication.last_full_round:
+                replication.announce()
+            self._asked_round = replication.last_full_round
+            self._take_confirmed()
+
+    def _take_confirmed(self) -> None:
+        queue = self._by_round
         confirmed = self._replication.confirmed_round()
         while queue and queue[0].round <= confirmed:
             read = queue.popleft()
             if read.stage is Stage.ROUND:
                 self._await_applied(read)
-        if queue and self._asked_round <= confirmed:
-            if queue[0].round > self._replication.last_round:
-                self._send_round()
-            else:
-                self._asked_round = self._replication.last_round
 
     def barrier_passed(self) -> None:
         """Start the reads anew that waited for an entry of this leader's own term to be committed."""

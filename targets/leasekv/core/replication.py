@@ -1,9 +1,10 @@
 """A leader's rounds, and how far every peer has come.
 
 Rounds. Whatever a leader sends as `Append` carries a round number that it makes itself, rising through
-its term; one broadcast is one round for all peers. Per peer the leader remembers when it sent what is
-not yet acknowledged, as the whole `Reading`, so that an acknowledgement can be turned into "this peer
-followed me at that instant". Acknowledgements of unknown rounds, or of another term, tell nothing.
+its term; what leaves in one step for several peers is one round. Per peer the leader remembers when it
+sent what is not yet acknowledged, as the whole `Reading`, so that an acknowledgement can be turned into
+"this peer followed me at that instant". Acknowledgements of unknown rounds, or of another term, tell
+nothing.
 
 Logs. Sending is pipelined: ``next_index`` runs ahead of ``match_index`` and new entries go out at once,
 as long as fewer than ``appends_max`` messages with entries are unacknowledged; what comes meanwhile
@@ -51,12 +52,13 @@ class Peer:
 class Replication:
     """The rounds of one leadership. `start` begins a new one."""
 
-    __slots__ = ("_peers", "_state", "heartbeat_ns", "last_round")
+    __slots__ = ("_peers", "_state", "heartbeat_ns", "last_full_round", "last_round")
 
     def __init__(self, state: State) -> None:
         self._state = state
         self._peers: dict[str, Peer] = {}
         self.last_round = 0
+        self.last_full_round = 0
         self.heartbeat_ns = 0
 
     def start(self) -> None:
@@ -65,6 +67,7 @@ class Replication:
         next_index = state.log.last_index + 1
         rounds_max = state.config.limits.rounds_max
         self.last_round = 0
+        self.last_full_round = 0
         self._peers = {
             name: Peer(name, next_index, state.reading.mono_ns, sent=deque(maxlen=rounds_max))
             for name in state.peers
@@ -79,51 +82,47 @@ class Replication:
     def beat(self) -> None:
         """Send a heartbeat: a round to everybody, with whatever entries they lack."""
         self.heartbeat_ns = self._state.reading.mono_ns + self._state.config.heartbeat_ns
-        self._broadcast(probe=True)
+        self._send_round(list(self._peers.values()), probe=True)
 
-    def broadcast(self) -> None:
-        """Send a round to everybody at once, because of new entries or of reads that wait for one."""
-        self._broadcast(probe=False)
+    def announce(self) -> None:
+        """Send a round to everybody at once, because reads wait for one."""
+        self._send_round(list(self._peers.values()), probe=False)
 
-    def _broadcast(self, *, probe: bool) -> None:
+    def replicate(self) -> None:
+        """Send new entries at once to whoever can take more."""
+        ready = [peer for peer in self._peers.values() if self._may_take(peer) and not peer.probing]
+        if ready:
+            self._send_round(ready, probe=False)
+
+    def _send_round(self, peers: list[Peer], *, probe: bool) -> None:
         state = self._state
-        round_ = self._new_round()
-        shared: Append | None = None
-        for peer in self._peers.values():
-            prev = peer.next_index - 1
-            entries = self._entries_for(peer, probe=probe)
-            if shared is None or shared.prev_index != prev or len(shared.entries) != len(entries):
-                shared = self._append(round_, prev, entries)
-            self._send(peer, shared, round_)
-        state.out.fact(RoundSent(state.term, round_))
-
-    def _send_entries(self, peer: Peer) -> None:
-        entries = self._entries_for(peer, probe=True)
-        round_ = self._new_round()
-        self._send(peer, self._append(round_, peer.next_index - 1, entries), round_)
-        self._state.out.fact(RoundSent(self._state.term, round_))
-
-    def _new_round(self) -> int:
         self.last_round += 1
-        return self.last_round
+        if len(peers) == len(self._peers):
+            self.last_full_round = self.last_round
+        shared: Append | None = None
+        for peer in peers:
+            entries: tuple[Entry, ...] = ()
+            if self._may_take(peer) and (probe or not peer.probing):
+                entries = state.log.slice(peer.next_index, state.config.limits.append_max)
+            prev = peer.next_index - 1
+            if shared is None or shared.prev_index != prev or len(shared.entries) != len(entries):
+                shared = self._append(prev, entries)
+            self._send(peer, shared)
+        state.out.fact(RoundSent(state.term, self.last_round))
 
-    def _entries_for(self, peer: Peer, *, probe: bool) -> tuple[Entry, ...]:
+    def _may_take(self, peer: Peer) -> bool:
         state = self._state
-        limits = state.config.limits
-        if peer.next_index > state.log.last_index or len(peer.ends) >= limits.appends_max:
-            return ()
-        if peer.probing and not probe:
-            return ()
-        return state.log.slice(peer.next_index, limits.append_max)
+        unsent = peer.next_index <= state.log.last_index
+        return unsent and len(peer.ends) < state.config.limits.appends_max
 
-    def _append(self, round_: int, prev: int, entries: tuple[Entry, ...]) -> Append:
+    def _append(self, prev: int, entries: tuple[Entry, ...]) -> Append:
         state = self._state
         prev_term = state.log.term_at(prev)
         assert prev_term is not None, "a leader sends only what it has"
-        return Append(state.term, round_, prev, prev_term, entries, state.commit_index)
+        return Append(state.term, self.last_round, prev, prev_term, entries, state.commit_index)
 
-    def _send(self, peer: Peer, message: Append, round_: int) -> None:
-        peer.sent.append((round_, self._state.reading))
+    def _send(self, peer: Peer, message: Append) -> None:
+        peer.sent.append((message.round, self._state.reading))
         if message.entries and not peer.probing:
             peer.next_index += len(message.entries)
             peer.ends.append(peer.next_index - 1)
@@ -160,8 +159,8 @@ class Replication:
         peer.probing = False
         while peer.ends and peer.ends[0] <= peer.match_index:
             peer.ends.popleft()
-        if self._entries_for(peer, probe=True):
-            self._send_entries(peer)
+        if self._may_take(peer):
+            self._send_round([peer], probe=False)
 
     def _disagreed(self, peer: Peer, conflict_index: int) -> None:
         if not peer.match_index < conflict_index < peer.next_index:
@@ -169,7 +168,7 @@ class Replication:
         peer.next_index = conflict_index
         peer.probing = True
         peer.ends.clear()
-        self._send_entries(peer)
+        self._send_round([peer], probe=True)
 
     # What a majority has.
 

@@ -1,0 +1,116 @@
+"""Dumb judges: what must hold of every run, checked the slow and obvious way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from leasekv_virtual import granted
+
+from checker.evidence import RoleChanged
+from targets.cluster import Role
+
+if TYPE_CHECKING:
+    from leasekv_virtual import Node, World
+
+    from targets.leasekv.messages import Entry
+
+
+@dataclass
+class Invariants:
+    """Raft's safety properties and one lease at a time, looked at after every step of every node."""
+
+    world: World
+    committed: list[Entry] = field(default_factory=list)
+    leaders: dict[int, str] = field(default_factory=dict)
+    commits: dict[tuple[str, int], int] = field(default_factory=dict)
+    seen: int = 0
+
+    def __call__(self, node: Node) -> None:
+        state = node.core._state
+        log = state.log
+        assert state.applied_index <= state.commit_index <= log.last_index
+        before = self.commits.get((node.name, node.boot), 0)
+        assert state.commit_index >= before, f"{node.name}: the commit index went back"
+        for index in range(before + 1, state.commit_index + 1):
+            entry = log.entry(index)
+            if index > len(self.committed):
+                self.committed.append(entry)
+            assert self.committed[index - 1] == entry, f"{node.name}: another entry at {index}"
+        self.commits[node.name, node.boot] = state.commit_index
+        for line in self.world.evidence[self.seen :]:
+            match line.fact:
+                case RoleChanged(term, Role.LEADER.value):
+                    assert self.leaders.setdefault(term, line.node) == line.node, "two leaders a term"
+                    for entry in self.committed:
+                        assert log.term_at(entry.index) == entry.term, "a leader lacks what is committed"
+            if granted(line):
+                assert self.world.holders() in ([], [line.node]), "two leases at one instant"
+        self.seen = len(self.world.evidence)
+
+    def logs_match(self) -> None:
+        """Log matching: where two logs agree on a term, they agree up to there."""
+        logs = [node.core._state.log.slice(1, 1 << 30) for node in self.world.nodes.values()]
+        for a in logs:
+            for b in logs:
+                same = [x.term == y.term for x, y in zip(a, b, strict=False)]
+                last = max((i for i, equal in enumerate(same) if equal), default=-1)
+                assert a[: last + 1] == b[: last + 1]
+
+
+@dataclass
+class Operation:
+    """An interval; ``end_ns`` None is open for ever. A failed operation never gets here."""
+
+    f: str
+    value: Any
+    start_ns: int
+    end_ns: int | None = None
+
+
+def linearizable(operations: list[Operation]) -> bool:
+    """One register, absent is None: try every order that the intervals allow, remembering dead ends.
+
+    ``f`` is read (``value`` was read), write, delete, cas (``value`` is the pair; it matched) or miss
+    (a cas that did not match).
+    """
+    ordered = sorted(operations, key=lambda op: op.start_ns)
+    ends = [1 << 80 if op.end_ns is None else op.end_ns for op in ordered]
+    must = sum(1 << i for i, op in enumerate(ordered) if op.end_ns is not None)
+    dead: set[tuple[int, Any]] = set()
+    stack: list[tuple[int, Any]] = [(0, None)]
+    while stack:
+        done, value = stack.pop()
+        if done & must == must:
+            return True
+        if (done, value) in dead:
+            continue
+        dead.add((done, value))
+        open_ = [i for i in range(len(ordered)) if not done >> i & 1]
+        first_end = min(ends[i] for i in open_)
+        for i in open_:
+            op = ordered[i]
+            if op.start_ns > first_end:
+                break
+            legal, after = _apply(op, value)
+            if legal:
+                stack.append((done | 1 << i, after))
+    return False
+
+
+def _apply(op: Operation, value: Any) -> tuple[bool, Any]:
+    match op.f:
+        case "read":
+            return op.value == value, value
+        case "write":
+            return True, op.value
+        case "delete":
+            return True, None
+        case "cas":
+            # One that nobody heard of may have missed, too.
+            if op.value[0] == value:
+                return True, op.value[1]
+            return op.end_ns is None, value
+        case "miss":
+            return op.value[0] != value, value
+    raise AssertionError(op.f)

@@ -1,0 +1,201 @@
+"""Each planted mistake, aimed at in virtual time: it serves a stale value, the right rule does not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+from leasekv_judge import Invariants
+from leasekv_virtual import E, H, World
+
+from targets.leasekv.config import ConfigError, NodeConfig, build_rules
+from targets.leasekv.messages import Op, Response
+from targets.leasekv.mistakes import MISTAKES, Mistake
+from targets.leasekv.policies import POLICIES
+from targets.leasekv.rules import RULES_OFF, Rules
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Every scenario starts with a leader that has acknowledged x=1 and been followed for a while, ends with
+# x=2 acknowledged elsewhere, and returns what a read of x gets that was asked at the node in danger.
+
+
+def _two_elsewhere(world: World, old: str) -> None:
+    world.run_until(lambda: world.leader() not in {None, old}, 3 * E)
+    new = world.leader()
+    assert new is not None
+    assert world.write(new, "x", 2).code is None
+
+
+def isolated_leader(world: World, old: str) -> Response:
+    world.isolate(old)
+    _two_elsewhere(world, old)
+    return world.load(old)
+
+
+def acks_held_then_cut(world: World, old: str) -> Response:
+    others = [name for name in world.nodes if name != old]
+    for name in others:
+        world.cut(name, old, "hold")
+    world.run_for(H)
+    for name in others:
+        world.cut(old, name)
+    world.run_for(E * 85 // 100)
+    for name in others:
+        world.open(name, old)
+    world.run_for(H // 5)
+    world.isolate(old)
+    _two_elsewhere(world, old)
+    return world.load(old)
+
+
+def paused_leader_with_its_peers_cut(world: World, old: str) -> Response:
+    world.pause(old)
+    world.isolate(old)
+    _two_elsewhere(world, old)
+    asked = world.ask(old, Op.READ)
+    world.resume(old)
+    return world.wait(asked)
+
+
+def wall_clock_set_back_on_the_leader(world: World, old: str) -> Response:
+    world.isolate(old)
+    world.run_for(E // 2)
+    world.bend(old, jump_ns=-3 * E)
+    _two_elsewhere(world, old)
+    return world.load(old)
+
+
+def slow_leader_and_fast_followers(world: World, old: str) -> Response:
+    for name in world.nodes:
+        world.bend(name, rate_ppm=-200_000 if name == old else 200_000)
+    world.run_for(3 * H)
+    world.isolate(old)
+    _two_elsewhere(world, old)
+    return world.load(old)
+
+
+def an_election_while_the_lease_lives(world: World, old: str) -> Response:
+    world.isolate(old)
+    world.campaign(next(name for name in world.nodes if name != old))
+    _two_elsewhere(world, old)
+    return world.load(old)
+
+
+def a_follower_that_applies_late(world: World, old: str) -> Response:
+    behind = next(name for name in world.nodes if name != old)
+    world.set_apply_delay(behind, E // 4)
+    assert world.write(old, "x", 2).code is None
+    return world.load(behind)
+
+
+SCENARIOS: dict[str, Callable[[World, str], Response]] = {
+    "role-only-read": isolated_leader,
+    "lease-from-last-ack": acks_held_then_cut,
+    "cached-lease-flag": paused_leader_with_its_peers_cut,
+    "lease-wall-clock": wall_clock_set_back_on_the_leader,
+    "fallback-stale": isolated_leader,
+    "no-drift-margin": slow_leader_and_fast_followers,
+    "vote-ignores-promise": an_election_while_the_lease_lives,
+    "no-applied-wait": a_follower_that_applies_late,
+}
+
+
+def play(
+    mistake: Mistake,
+    seed: int,
+    *,
+    planted: bool,
+    rules_off: tuple[str, ...] = (),
+    invariants: bool = False,
+) -> Response:
+    world = World(
+        seed,
+        nodes=mistake.nodes,
+        policy=mistake.policy,
+        mistakes=(mistake.id,) if planted else (),
+        rules_off=rules_off,
+        drift_ppm=mistake.drift_ppm,
+        election_jitter_ns=E // 10,
+    )
+    if invariants:
+        world.watch = Invariants(world)
+    old = world.elect()
+    assert world.write(old, "x", 1).code is None
+    world.run_for(3 * H)
+    return SCENARIOS[mistake.id](world, old)
+
+
+def stale(response: Response) -> bool:
+    return response.code is None and response.value != 2
+
+
+@pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES.keys())
+@pytest.mark.parametrize("seed", range(5))
+def test_the_wrong_rule_serves_a_stale_value(mistake: Mistake, seed: int) -> None:
+    assert stale(play(mistake, seed, planted=True, rules_off=mistake.also_off))
+
+
+@pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES.keys())
+@pytest.mark.parametrize("seed", range(5))
+def test_the_right_rule_does_not_under_the_same_schedule(mistake: Mistake, seed: int) -> None:
+    assert not stale(play(mistake, seed, planted=False, invariants=True))
+    assert not stale(play(mistake, seed, planted=False, rules_off=mistake.also_off, invariants=True))
+
+
+@pytest.mark.parametrize("mistake", [m for m in MISTAKES.values() if m.also_off], ids=lambda m: m.id)
+@pytest.mark.parametrize("seed", range(5))
+def test_a_rule_that_has_to_be_off_masks_the_mistake_when_on(mistake: Mistake, seed: int) -> None:
+    for kept in mistake.also_off:
+        off = tuple(rule for rule in mistake.also_off if rule != kept)
+        assert not stale(play(mistake, seed, planted=True, rules_off=off)), f"{kept} masks it"
+
+
+@pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES.keys())
+def test_a_mistake_replaces_exactly_one_rule_of_its_policy(mistake: Mistake) -> None:
+    right = POLICIES[mistake.policy].rules
+    wrong = mistake.change(right)
+    fields = [field.name for field in msgspec.structs.fields(Rules)]
+    assert sum(getattr(right, name) is not getattr(wrong, name) for name in fields) == 1
+
+
+def test_only_the_mistakes_that_need_l11_off_are_masked_by_it() -> None:
+    assert {m.id for m in MISTAKES.values() if m.also_off} == {"cached-lease-flag", "lease-wall-clock"}
+    assert {rule for m in MISTAKES.values() for rule in m.also_off} <= set(RULES_OFF)
+
+
+@pytest.mark.parametrize(
+    ("config", "sentence"),
+    [
+        ({"mistakes": ("no-applied-wait",)}, "'no-applied-wait' belongs to policy 'readindex'"),
+        ({"mistakes": ("role-only-raed",)}, "unknown mistake 'role-only-raed'"),
+        ({"policy": "leases"}, "unknown policy 'leases'"),
+        ({"rules_off": ("F2",)}, "'F2' cannot be switched off"),
+    ],
+)
+def test_what_does_not_exist_or_fit_is_refused_by_name(config: dict[str, object], sentence: str) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        build_rules(NodeConfig(node="n1", nodes=("n1",), **config))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("config", "sentence"),
+    [
+        ({"node": "n4"}, "'n4' is not among nodes"),
+        ({"nodes": ("n1", "n1")}, "different names"),
+        ({"heartbeat_ns": 0}, "heartbeat_ns must be positive"),
+        ({"margin_ns": -1}, "margin_ns must not be negative"),
+        ({"drift_ppm": 1_000_000}, "drift_ppm must be in"),
+        ({"drift_ppm": 700_000}, "more than a third of the lease"),
+    ],
+)
+def test_a_configuration_that_means_nothing_is_refused(config: dict[str, object], sentence: str) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        NodeConfig(**{"node": "n1", "nodes": ("n1", "n2"), **config})  # type: ignore[arg-type]
+
+
+def test_a_configuration_travels_as_json() -> None:
+    config = NodeConfig(node="n2", nodes=("n1", "n2"), mistakes=("role-only-read",))
+    assert msgspec.json.decode(msgspec.json.encode(config), type=NodeConfig) == config
