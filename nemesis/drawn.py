@@ -2,8 +2,8 @@
 
 White noise finds little. What finds stale reads is known: cuts that keep what is in flight, heals link
 by link in random order, a follower's pause that overlaps the leader's isolation, and one fresh read at
-the deposed leader after the new leader's first acknowledged write and before the heal. So every episode here
-that deposes a leader has that read, and every cut heals with a stagger.
+the deposed leader after the new leader's first acknowledged write and before the heal. So every episode
+here that deposes a leader has that read, and every cut heals with a stagger.
 
 Lengths are drawn as whole hundredths of an election timeout, from one generator.
 """

@@ -96,7 +96,8 @@ def parse(obj: object, *, nodes: Sequence[str] | None = None) -> Schedule:
 def _episode(given: Fields) -> Episode:
     """Read one episode."""
     name = fields.word(given.need("episode"), given.at("episode"))
-    start = _when(given) if given.one_of("at", "wait", "after") else Episode(name="", steps=()).start
+    timed = any(key in given for key in ("at", "wait", "after"))
+    start = _when(given) if timed else Episode(name=name, steps=()).start
     times = (
         fields.whole(given.take("times"), given.at("times"), least=1, most=TIMES_MAX)
         if "times" in given

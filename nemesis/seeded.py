@@ -15,7 +15,7 @@ from targets.cluster import ClockMode
 
 from .aimed import aimed
 from .drawn import KINDS, Draw
-from .schedule import After, At, Episode, EventName, For, Schedule, Wait
+from .schedule import After, At, Episode, EventName, For, Schedule, ScheduleError, Wait
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -64,12 +64,13 @@ def main_job(
 
 
 def _draw(seed: int, nodes: int, families: Collection[str], clock: ClockMode) -> Draw:
-    """Check the arguments and return what to draw from."""
+    """Return what to draw from; raise `ScheduleError` for what cannot be drawn."""
     for family in families:
         if family not in KINDS:
-            raise ValueError(f"no family of faults is called {family!r}; there are {', '.join(KINDS)}")
+            known = ", ".join(KINDS)
+            raise ScheduleError("faults", f"{family!r} is no family of faults; there are {known}")
     if nodes < 2:
-        raise ValueError(f"faults need followers, and {nodes} nodes have none")
+        raise ScheduleError("nodes", "faults are made between nodes, and there is only one")
     allowed = frozenset(families)
     if clock is ClockMode.NONE:
         allowed -= {"clock"}
@@ -103,7 +104,9 @@ def _fill(episodes: list[Episode], draws: Iterator[Episode], elections: float) -
 
 
 def _aimed(draw: Draw) -> Iterator[Episode]:
-    """Return the aimed episodes of the families allowed, once each."""
+    """Return the aimed episodes of the families allowed, once each; two nodes replace no leader."""
+    if draw.nodes < 3:
+        return
     mistakes: list[str] = []
     if {"pause", "partition"} <= draw.families:
         mistakes.append("cached-lease-flag")

@@ -143,7 +143,6 @@ class Ledger:
             case fault:
                 entry.healing = True
                 if isinstance(fault, Campaign) or not entry.asked:
-                    entry.healed_ns = now_ns
                     return ()
                 entry.unhealed += 1
                 return (Heal(number, fault),)
@@ -184,7 +183,8 @@ class Ledger:
 
     @staticmethod
     def _needs_final(entry: Entry) -> bool:
-        return entry.healed_ns is None and entry.asked and not isinstance(entry.fault, Campaign)
+        in_force = entry.asked or entry.standing is Standing.INSTALLED
+        return entry.healed_ns is None and in_force and not isinstance(entry.fault, Campaign)
 
     def happened(self, event: Happened, now_ns: int) -> tuple[NemesisEffect, ...]:
         """Take the report of an injection or a heal."""

@@ -225,6 +225,8 @@ class Machine:
         running, self._running = self._running, None
         if running is None:
             return
+        if not running.over:
+            running.trouble.append("cut short by the end of the load")
         entries = [self._ledger.entries[number] for number in running.numbers]
         held = all(entry.standing is Standing.INSTALLED for entry in entries)
         self._runs.append(
@@ -235,7 +237,7 @@ class Machine:
                 ended_ns=now_ns,
                 term=running.binding.term,
                 roles=running.binding.roles,
-                complete=running.over and held and not running.trouble,
+                complete=held and not running.trouble,
                 trouble=tuple(running.trouble),
             )
         )

@@ -36,7 +36,8 @@ class Watch:
         self._acked: set[int] = set()
         self._key: tuple[Any] | None = None
         self._new_leader_acked = False
-        self._lease_ends_ns: int | None = None
+        leader = sight.seen(binding.leader)
+        self._lease_ends_ns = None if leader is None else leader.lease_ends_ns
         self._renewed_ns: int | None = None
 
     @property

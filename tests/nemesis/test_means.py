@@ -1,0 +1,226 @@
+"""The means: support is asked first, effects are read back, heals are retried, nothing is raised."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+from nemesis_fake_cluster import FakeCluster
+
+from nemesis import means
+from nemesis.faults import (
+    BendClock,
+    Campaign,
+    Cut,
+    Fault,
+    Flight,
+    Kill,
+    Outcome,
+    Pause,
+    Slow,
+    SlowApply,
+    SlowSync,
+    Standing,
+)
+from nemesis.means import clock, leader
+from targets.cluster import (
+    CLIENTS,
+    ClockBend,
+    Delayed,
+    Dropped,
+    Held,
+    Link,
+    Open,
+    Primitive,
+    ProcessState,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+SLOWER = BendClock("n1", ClockBend(rate_ppm=-50_000))
+BACK = BendClock("n1", ClockBend(wall_offset_ns=-3_000_000_000))
+LINK = Link("n1", "n2")
+
+EVERY: list[tuple[Fault, Primitive]] = [
+    (Pause(("n1", "n2")), Primitive.PAUSE),
+    (Cut((LINK,)), Primitive.LINKS),
+    (Cut((Link(CLIENTS, "n1"),)), Primitive.CLIENT_LINKS),
+    (Slow((LINK,), 1_000_000), Primitive.LINKS),
+    (SLOWER, Primitive.CLOCK_RATE),
+    (BACK, Primitive.CLOCK_WALL),
+    (Kill(("n1",)), Primitive.KILL),
+    (Campaign("n1"), Primitive.CAMPAIGN),
+    (SlowApply(("n1",), 1_000_000), Primitive.APPLY_DELAY),
+    (SlowSync(("n1",), 1_000_000), Primitive.SYNC_DELAY),
+]
+
+
+@pytest.fixture
+def cluster() -> FakeCluster:
+    return FakeCluster()
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(means, "HEAL_GAP_S", 0.001)
+    monkeypatch.setattr(means, "INJECT_S", 0.3)
+    monkeypatch.setattr(means, "HEAL_S", 0.3)
+    monkeypatch.setattr(means, "RESTART_S", 0.3)
+    monkeypatch.setattr(clock, "MEASURED_S", 0.05)
+    monkeypatch.setattr(leader, "LOOKED_S", 0.001)
+
+
+def run(attempt: Coroutine[object, object, Outcome]) -> Outcome:
+    return asyncio.run(attempt)
+
+
+@pytest.mark.parametrize(("fault", "primitive"), EVERY)
+def test_a_fault_the_cluster_cannot_make_is_skipped_by_name_and_touches_nothing(
+    cluster: FakeCluster, fault: Fault, primitive: Primitive
+) -> None:
+    cluster.missing = {primitive}
+    outcome = run(means.inject(cluster, fault))
+    assert outcome == Outcome(Standing.SKIPPED, {}, f"no {primitive} here")
+    assert cluster.calls == []
+
+
+@pytest.mark.parametrize(("fault", "_primitive"), EVERY)
+def test_a_fault_is_installed_with_what_was_read_back_and_heals_twice(
+    cluster: FakeCluster, fault: Fault, _primitive: Primitive
+) -> None:
+    outcome = run(means.inject(cluster, fault))
+    assert (outcome.standing, outcome.reason) == (Standing.INSTALLED, None)
+    assert outcome.evidence
+    for _ in range(2):
+        assert run(means.heal(cluster, fault)).standing is Standing.INSTALLED
+    assert {node.state for node in cluster.known.values()} == {ProcessState.RUNNING}
+    assert {node.bend for node in cluster.known.values()} == {ClockBend()}
+    assert {node.apply_delay_ns + node.sync_delay_ns for node in cluster.known.values()} == {0}
+    assert set(cluster.links.values()) <= {Open()}
+
+
+@pytest.mark.parametrize(("fault", "_primitive"), EVERY)
+def test_a_node_that_is_gone_is_skipped_not_counted(
+    cluster: FakeCluster, fault: Fault, _primitive: Primitive
+) -> None:
+    if isinstance(fault, Cut | Slow):
+        return  # links are there without their nodes
+    cluster.known["n1"].state = ProcessState.GONE
+    outcome = run(means.inject(cluster, fault))
+    assert outcome.standing is Standing.SKIPPED
+    assert outcome.reason in {"n1 not running", "n1 is gone"}
+
+
+@pytest.mark.parametrize(
+    ("method", "fault", "standing"),
+    [
+        ("pause", Pause(("n1",)), Standing.UNKNOWN),
+        ("set_link", Cut((LINK,)), Standing.UNKNOWN),
+        ("kill", Kill(("n1",)), Standing.UNKNOWN),
+        ("bend_clock", SLOWER, Standing.SKIPPED),
+        ("bend_clock", BACK, Standing.SKIPPED),
+    ],
+)
+def test_a_fault_without_effect_does_not_count(
+    cluster: FakeCluster, method: str, fault: Fault, standing: Standing
+) -> None:
+    cluster.deaf = {method}
+    outcome = run(means.inject(cluster, fault))
+    assert outcome.standing is standing
+    assert outcome.reason
+
+
+@pytest.mark.parametrize(
+    ("fault", "state"),
+    [
+        (Cut((LINK,)), Held()),
+        (Cut((LINK,), Flight.DROP), Dropped()),
+        (Slow((LINK,), 2_000_000), Delayed(2_000_000)),
+    ],
+)
+def test_a_cut_puts_its_links_and_no_others_into_its_state(
+    cluster: FakeCluster, fault: Fault, state: object
+) -> None:
+    run(means.inject(cluster, fault))
+    assert cluster.links == {LINK: state}
+
+
+def test_a_cut_takes_hold_before_anything_is_awaited(cluster: FakeCluster) -> None:
+    async def first_step() -> None:
+        attempt = means.inject(cluster, Cut((LINK,)))
+        with pytest.raises(StopIteration):
+            attempt.send(None)
+
+    asyncio.run(first_step())
+    assert cluster.links == {LINK: Held()}
+
+
+def test_the_clocks_evidence_is_what_the_node_showed(cluster: FakeCluster) -> None:
+    slow = run(means.inject(cluster, SLOWER)).evidence
+    assert abs(slow["rate_ppm"] + 50_000) < 3_000
+    back = run(means.inject(cluster, BACK)).evidence
+    assert abs(back["wall_step_ns"] + 3_000_000_000) < 60_000_000
+
+
+def test_a_clock_that_cannot_be_read_is_unknown(cluster: FakeCluster) -> None:
+    cluster.known["n1"].state = ProcessState.STOPPED
+    outcome = run(means.inject(cluster, SLOWER))
+    assert outcome.standing is Standing.UNKNOWN
+
+
+@pytest.mark.parametrize(("fault", "_primitive"), EVERY)
+def test_whatever_a_cluster_raises_becomes_unknown(
+    cluster: FakeCluster, fault: Fault, _primitive: Primitive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_down(_primitive: Primitive) -> str | None:
+        raise ZeroDivisionError("plug-in")
+
+    monkeypatch.setattr(cluster, "supports", break_down)
+    assert run(means.inject(cluster, fault)).reason == "ZeroDivisionError: plug-in"
+
+
+def test_a_call_that_never_returns_ends_at_its_deadline(cluster: FakeCluster) -> None:
+    cluster.stuck = {"pause", "resume"}
+    assert run(means.inject(cluster, Pause(("n1",)))).reason == "took longer than 0.3 s"
+    assert run(means.heal(cluster, Pause(("n1",)))).reason == "took longer than 0.3 s"
+
+
+@pytest.mark.parametrize(
+    ("method", "fault"),
+    [
+        ("resume", Pause(("n1",))),
+        ("restart", Kill(("n1",))),
+        ("bend_clock", SLOWER),
+        ("set_apply_delay", SlowApply(("n1",), 1)),
+    ],
+)
+def test_a_heal_is_tried_again_and_its_failure_told(
+    cluster: FakeCluster, method: str, fault: Fault
+) -> None:
+    run(means.inject(cluster, fault))
+    cluster.broken = {method: 2}
+    assert run(means.heal(cluster, fault)).standing is Standing.INSTALLED
+    run(means.inject(cluster, fault))
+    cluster.broken = {method: 3}
+    failed = run(means.heal(cluster, fault))
+    assert failed.standing is Standing.UNKNOWN
+    assert failed.reason == f"TargetError: {method} of n1 failed"
+
+
+def test_a_restart_is_proved_by_the_boot_count(cluster: FakeCluster) -> None:
+    run(means.inject(cluster, Kill(("n1", "n3"))))
+    assert run(means.heal(cluster, Kill(("n1", "n3")))).evidence == {"boots": {"n1": 2, "n3": 2}}
+    assert cluster.calls.count("restart n1") == 1
+    run(means.heal(cluster, Kill(("n1", "n3"))))
+    assert cluster.calls.count("restart n1") == 1
+
+
+def test_healing_a_pause_of_a_node_that_died_is_nothing(cluster: FakeCluster) -> None:
+    run(means.inject(cluster, Pause(("n1",))))
+    cluster.known["n1"].state = ProcessState.GONE
+    assert run(means.heal(cluster, Pause(("n1",)))).standing is Standing.INSTALLED
+    cluster.known["n2"].state = ProcessState.GONE
+    assert run(means.heal(cluster, SlowApply(("n2",), 1))).standing is Standing.INSTALLED
+    assert "set_apply_delay n2" not in cluster.calls
