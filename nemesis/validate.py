@@ -197,7 +197,7 @@ class _Check:
                 ends_ns = span.ns(USUAL_ELECTION_NS)
             case _:
                 pass
-        for name in (each for given in target for each in roles(given, self.nodes)):
+        for name in dict.fromkeys(each for given in target for each in roles(given, self.nodes)):
             busy = self.busy.get((kind, name))
             if busy is not None and self._still(busy):
                 held = f"{name} is still under the {kind} of step {busy.step}"

@@ -19,7 +19,7 @@ families = st.sets(st.sampled_from(FAMILIES), min_size=1).map(sorted)
 modes = st.sampled_from(ClockMode)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(seeds, families, modes, st.integers(min_value=2, max_value=7))
 def test_every_drawn_schedule_can_be_run_and_read_back(
     seed: int, drawn: list[str], mode: ClockMode, nodes: int
@@ -33,7 +33,7 @@ def test_every_drawn_schedule_can_be_run_and_read_back(
         assert not any(episode.required for episode in schedule.episodes)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(seeds, modes)
 def test_clocks_stay_inside_the_declared_bound_and_within_the_mode(seed: int, mode: ClockMode) -> None:
     schedule = main_job(seed, nodes=3, families=FAMILIES, elections=60, clock=mode)
@@ -52,7 +52,7 @@ def test_clocks_stay_inside_the_declared_bound_and_within_the_mode(seed: int, mo
             assert all(bend.rate is None for bend in bends)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(seeds)
 def test_a_deposed_leader_is_read_after_the_new_ones_write_and_before_the_heal(seed: int) -> None:
     schedule = seeded(seed, nodes=3, families=FAMILIES, elections=60, clock=ClockMode.WALL)

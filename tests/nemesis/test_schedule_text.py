@@ -111,7 +111,7 @@ def episodes(draw: st.DrawFn) -> Episode:
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(episodes(), max_size=3))
 def test_what_is_dumped_reads_back_the_same(drawn: list[Episode]) -> None:
     schedule = Schedule(tuple(drawn))
