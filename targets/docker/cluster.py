@@ -34,10 +34,11 @@ from targets.local.runtime import Runtime
 from . import netns, project
 from .container import NO_PID, Container
 from .engine import Engine
+from .gates import GateLinks
 from .links import PacketLinks
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from .system import System
@@ -50,15 +51,19 @@ log = logging.getLogger(__name__)
 
 
 class DockerCluster:
-    """See `targets.cluster.Cluster`."""
+    """See `targets.cluster.Cluster`.
 
-    def __init__(self, system: System, run_dir: Path) -> None:
+    With ``gates`` links run through the harness (`targets.docker.gates`), which can delay them and hold
+    them for as long as it likes; without, they are cut by packet filter inside the namespaces.
+    """
+
+    def __init__(self, system: System, run_dir: Path, *, gates: bool = False) -> None:
         self._system = system
         self._run_dir = run_dir
+        self._gates = gates
         self._engine: Engine | None = None
         self._runtime: Runtime | None = None
-        self._links: PacketLinks | None = None
-        self._addresses: Mapping[str, tuple[str, ...]] = {}
+        self._links: PacketLinks | GateLinks | None = None
         self._containers: dict[str, Container] = {}
 
     @property
@@ -84,18 +89,27 @@ class DockerCluster:
         self._engine = await Engine.connect()
         self._runtime = Runtime(self._run_dir.name)
         run = self._runtime.path.name
-        self._links = PacketLinks(run, ports=(self._system.client_port, self._system.peer_port))
+        self._links = links = self._make_links(run)
         try:
             self._system.prepare(self._runtime)
-            made = await project.create(self._engine, self._system, run=run, name=self._run_dir.name)
-            self._containers, self._addresses = made.containers, made.addresses
-            self._links.know(made.addresses)
+            made = await project.network(self._engine, self._system, run=run, name=self._run_dir.name)
+            links.know(made.addresses)
+            for node, service in self._system.services.items():
+                launch = self._system.launch(node, made.addresses[node], links.peers(node))
+                self._containers[node] = await project.container(self._engine, made, service, launch)
             await asyncio.gather(*(self._start_node(node) for node in self.nodes))
-            self._links.keep()
+            links.keep()
             await asyncio.gather(*(self._until_answer(node) for node in self.nodes))
         except BaseException:
             await self.stop()
             raise
+
+    def _make_links(self, run: str) -> PacketLinks | GateLinks:
+        if not self._gates:
+            return PacketLinks(run, self._system)
+        if (reason := netns.obstacle()) is not None:
+            raise TargetError(f"there can be no gates here: {reason}")
+        return GateLinks(self._system)
 
     async def stop(self) -> None:
         """Heal, keep the logs, remove everything. Idempotent; safe half-started."""
@@ -120,11 +134,13 @@ class DockerCluster:
         return found
 
     def address(self, node: str) -> tuple[str, int]:
-        """Return where clients dial a node: its own address, or where a far engine publishes it."""
+        """Return where clients dial a node, or where a far engine publishes it."""
         container = self._node(node)
         if container.pid is None and (published := container.published(self._system.client_port)):
             return published
-        return self._addresses[node][0], self._system.client_port
+        if self._links is None:
+            raise TargetError("the cluster has not been started, or was stopped")
+        return self._links.client_address(node)
 
     async def status(self, node: str) -> NodeStatus | None:
         """Ask the node; None if it does not answer in time."""
@@ -176,7 +192,7 @@ class DockerCluster:
         """Make the node's syncs late."""
         await self._system.set_sync_delay(node, delay_ns)
 
-    def _of(self, link: Link) -> PacketLinks:
+    def _of(self, link: Link) -> PacketLinks | GateLinks:
         """Return what cuts a link, if there is such a link and it can be cut here."""
         known = {*self.nodes, CLIENTS}
         if not {link.source, link.target} <= known or link.source == link.target:

@@ -54,11 +54,13 @@ class LeaseKvSystem:
         self.services = {node: template[node] for node in config.nodes}
         self.client_port = CLIENT_PORT
         self.peer_port = PEER_PORT
+        self.one_way_dials = True
         self._config = config
         self._evidence = run_dir / "evidence"
         self._mode = clock
         self._cluster = ""
         self._folders: dict[str, Path] = {}
+        self._addresses: dict[str, str] = {}
         self._peers: dict[str, Mapping[str, str]] = {}
         self._admin: dict[str, AdminClient] = {}
         self._clocks: dict[str, ContainerClock] = {}
@@ -73,8 +75,9 @@ class LeaseKvSystem:
             self._admin[node] = AdminClient(folder / "admin")
             self._clocks[node] = ContainerClock(folder, self._mode, inside=INSIDE)
 
-    def launch(self, node: str, peers: Mapping[str, str]) -> Launch:
+    def launch(self, node: str, address: str, peers: Mapping[str, str]) -> Launch:
         """Return how a node is created: its folder and its evidence mounted, its clocks armed."""
+        self._addresses[node] = address
         self._peers[node] = peers
         evidence = self._evidence / f"{node}.jsonl"
         evidence.touch()
@@ -88,7 +91,7 @@ class LeaseKvSystem:
         self._clocks[node].environment()
         place = NodePlace(
             cluster=self._cluster,
-            peer_address=(ANYWHERE, PEER_PORT),
+            peer_address=(self._addresses[node], PEER_PORT),
             client_address=(ANYWHERE, CLIENT_PORT),
             peers={peer: (address, PEER_PORT) for peer, address in self._peers[node].items()},
             data_dir=DATA,

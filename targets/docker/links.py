@@ -23,7 +23,9 @@ from . import netns, packets
 from .packets import Counted, Hook, PacketCut, Way
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping
+
+    from .system import System
 
 KERNEL_HEALS_S: Final = 60
 RENEW_S: Final = 20.0
@@ -34,21 +36,35 @@ NO_DELAY: Final = (
 
 
 class PacketLinks:
-    """The links of one run. ``ports`` are the nodes' own: a reset concerns connections to those."""
+    """The links of one run.
 
-    def __init__(self, run: str, *, ports: Sequence[int]) -> None:
+    Where a node says things only on connections that it dialed, a reset of what it says concerns the
+    connections to its peer's own ports; elsewhere every connection between the two.
+    """
+
+    def __init__(self, run: str, system: System) -> None:
         self._run = run
-        self._ports = tuple(ports)
+        self._nodes = tuple(system.services)
+        self._client_port = system.client_port
+        self._ports = (system.client_port, system.peer_port) if system.one_way_dials else ()
         self._pids: dict[str, int] = {}
-        self._peers: dict[str, tuple[str, ...]] = {}
+        self._addresses: dict[str, str] = {}
         self._ways: dict[Link, Way] = {}
         self._told: dict[str, frozenset[PacketCut]] = {}
         self._opening: set[str] = set()
         self._keeper: asyncio.Task[None] | None = None
 
-    def know(self, addresses: Mapping[str, Iterable[str]]) -> None:
+    def know(self, addresses: Mapping[str, str]) -> None:
         """Learn the addresses of the nodes, and of `CLIENTS`."""
-        self._peers |= {name: tuple(found) for name, found in addresses.items()}
+        self._addresses = dict(addresses)
+
+    def peers(self, node: str) -> dict[str, str]:
+        """Return where ``node`` finds its peers: where they are."""
+        return {peer: self._addresses[peer] for peer in self._nodes if peer != node}
+
+    def client_address(self, node: str) -> tuple[str, int]:
+        """Return where clients dial ``node``: itself."""
+        return self._addresses[node], self._client_port
 
     def attach(self, node: str, pid: int) -> None:
         """Take up a node's namespace, new or known, and make in it what is desired."""
@@ -151,7 +167,7 @@ class PacketLinks:
         hook, other = (
             (Hook.ARRIVING, link.source) if node == link.target else (Hook.LEAVING, link.target)
         )
-        return [PacketCut(hook, way, peer) for peer in self._peers[other]]
+        return [PacketCut(hook, way, self._addresses[other])]
 
     async def _keep(self) -> None:
         while True:

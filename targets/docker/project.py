@@ -42,41 +42,41 @@ FIRST_HOST: Final = 10
 REMOVE_TRIES: Final = 3
 
 
-class Project(msgspec.Struct, frozen=True):
-    """What was made: a container a node, and all addresses; `CLIENTS` dial from the gateway's."""
+class Made(msgspec.Struct, frozen=True):
+    """A run's network: the labels of everything of this run, and its addresses.
 
-    containers: dict[str, Container]
-    addresses: dict[str, tuple[str, ...]]
+    ``addresses`` has every node's, and under `CLIENTS` where connections from this host come from.
+    """
+
+    run: str
+    labels: dict[str, str]
+    addresses: dict[str, str]
 
 
-async def create(engine: Engine, system: System, *, run: str, name: str) -> Project:
-    """Make the network and one container a node, none of them started; what fails leaves nothing.
+async def network(engine: Engine, system: System, *, run: str, name: str) -> Made:
+    """Have the images built and make the network of a run.
 
     ``run`` is the id that everything made is named after, ``name`` what a person calls the run.
     """
     for service in system.services.values():
         if service.dockerfile is not None:
             await images.ensure(engine, service.image, service.dockerfile)
+    labels = {RUN_LABEL: run, NAME_LABEL: name, HOST_LABEL: this_host()}
+    hosts = list((await _make_network(engine, run, labels)).hosts())
+    addresses = {node: str(hosts[FIRST_HOST + i]) for i, node in enumerate(system.services)}
+    return Made(run, labels, {CLIENTS: str(hosts[0]), **addresses})
+
+
+async def container(engine: Engine, made: Made, service: Service, launch: Launch) -> Container:
+    """Create one node's container, not started."""
+    node = service.name
+    create = _creation(made.run, made.labels, service, launch, made.addresses[node])
     try:
-        labels = {RUN_LABEL: run, NAME_LABEL: name, HOST_LABEL: this_host()}
-        subnet = await _make_network(engine, run, labels)
-        hosts = list(subnet.hosts())
-        chosen = {node: str(hosts[FIRST_HOST + i]) for i, node in enumerate(system.services)}
-        containers = {}
-        for node, service in system.services.items():
-            peers = {peer: address for peer, address in chosen.items() if peer != node}
-            made = _creation(run, labels, service, system.launch(node, peers), chosen[node])
-            container_id = await engine.call(f"create {node}", made)
-            containers[node] = Container(engine, node, container_id)
-            await containers[node].refresh()
+        handle = Container(engine, node, await engine.call(f"create {node}", create))
     except docker.errors.APIError as error:
-        await remove(engine, run)
-        raise TargetError(f"the engine refused to create the cluster: {error.explanation}") from error
-    except BaseException:
-        await remove(engine, run)
-        raise
-    gateway = str(hosts[0])
-    return Project(containers, {CLIENTS: (gateway,), **{node: (one,) for node, one in chosen.items()}})
+        raise TargetError(f"the engine refused to create {node}: {error.explanation}") from error
+    await handle.refresh()
+    return handle
 
 
 class Leftover(msgspec.Struct, frozen=True):
@@ -164,7 +164,7 @@ async def _make_network(engine: Engine, run: str, labels: dict[str, str]) -> ipa
         except docker.errors.APIError as error:
             if "overlap" in str(error.explanation):
                 continue
-            raise
+            raise TargetError(f"the engine refused to create a network: {error.explanation}") from error
         return subnet
     raise TargetError(f"no free subnet in {SUBNETS} after {SUBNET_TRIES} tries")
 

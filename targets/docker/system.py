@@ -54,11 +54,18 @@ class System(Protocol):
     def peer_port(self) -> int:
         """Where a node listens for its peers."""
 
+    @property
+    def one_way_dials(self) -> bool:
+        """Whether what a node says to a peer travels only on connections that it dialed itself."""
+
     def prepare(self, runtime: Runtime) -> None:
         """Take the private directory of the run; called once, before anything else."""
 
-    def launch(self, node: str, peers: Mapping[str, str]) -> Launch:
-        """Return how ``node`` is created; ``peers`` maps every other node to its address."""
+    def launch(self, node: str, address: str, peers: Mapping[str, str]) -> Launch:
+        """Return how ``node`` is created.
+
+        ``address`` is the one to listen on for peers; ``peers`` says where each other node is found.
+        """
 
     def before_start(self, node: str) -> None:
         """Write what has to be new at every start."""
