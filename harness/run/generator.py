@@ -102,7 +102,9 @@ class Generator:
         seat = self.seats[slot]
         if self._interval_ns:
             jitter_percent = 50 + self._rng.randrange(101)
-            seat.due_ns = max(now_ns, seat.due_ns + self._interval_ns * jitter_percent // 100)
+            kept_up = now_ns - seat.due_ns < self._interval_ns  # else what was missed stays missed
+            since_ns = seat.due_ns if kept_up else now_ns
+            seat.due_ns = since_ns + self._interval_ns * jitter_percent // 100
         key = self._active[self._rng.randrange(len(self._active))]
         self._count(key)
         match seat.kind:
