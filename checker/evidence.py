@@ -7,7 +7,9 @@ the policy that was *declared*. `Revoked` is written before its effect.
 Clocks. Every line carries a pair of stamps: ``own_ns`` (the node's monotonic clock) and ``wall_ns``
 (its wall clock), which the nemesis may bend, and ``true_ns`` = ``[before, after]``, two readings of
 CLOCK_MONOTONIC_RAW past any fake, taken around them. The own reading happened somewhere in that
-closed interval, so consecutive pairs map one clock onto the other.
+closed interval, so consecutive pairs map one clock onto the other. All facts of one step carry the
+stamps of the reading that step worked with: a check that rests on an older reading shows by its
+``read_ns``, and a node stopped in the middle of a step does not look like one that cached an answer.
 """
 
 from __future__ import annotations
