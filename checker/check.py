@@ -1,33 +1,36 @@
 """The check itself: a history, a model and a budget in, a report out.
 
-Keys are independent objects, so each is judged on its own. Searches take turns, a slice each, so that an
-easy violation is not hidden behind a hard key; the first violation ends the check unless every key's
-verdict is wanted. What ran out of budget is *unknown* by name.
+Keys are independent objects, so each is judged on its own. Registers whose values are unique are
+decided by zones, in n log n, all keys before any search begins. What is left is searched, keys taking
+turns (`pool` runs them in processes), so that an easy violation is not hidden behind a hard key. The
+first violation ends the check, unless every key's verdict is wanted. What ran out of budget is
+*unknown*, by name.
 """
 
 from __future__ import annotations
 
-from collections import deque
+import gc
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from checker.budget import Budget, Meter
+from checker.errors import MalformedHistory
 from checker.events import EventType
-from checker.explain.drawing import draw
-from checker.explain.shrink import prefix, shrink
+from checker.judging import Judging
 from checker.models import MODELS, Model, detect
 from checker.operations import Conventions, FailedCas, History, NilRead, Ties
-from checker.part import Part, part_of
-from checker.search.generic import search
-from checker.values import show, tag
-from checker.verdict import KeyVerdict, Method, Outcome, Report, Violation, worst
+from checker.part import divide
+from checker.search.run import REGISTERS
+from checker.values import show
+from checker.verdict import Outcome, Report, worst
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Iterable, Iterator
 
-    from checker.search.result import Found, Searching
+_CHANGES_NOTHING = "left out: it certainly did not happen"
 
 
-def check(
+def check(  # noqa: PLR0913 - each is an option of the command line
     history: History,
     *,
     model: str | Model = "auto",
@@ -37,37 +40,46 @@ def check(
     nil_read: NilRead | None = None,
     failed_cas: FailedCas | None = None,
     all_keys: bool = False,
+    paranoid: bool = False,
 ) -> Report:
     """Return whether ``history`` is linearizable, and why.
 
     ``model`` is a name, "auto", or a `Model` of the caller's. ``initial`` is the object's state at the
     start, per key; None is the model's default (nil, 0, empty). ``nil_read`` and ``failed_cas`` override
-    what the history's format means. ``all_keys`` goes on after the first violation.
+    what the history's format means. ``all_keys`` goes on after the first violation. ``paranoid`` replays
+    every linearization and judges every proof again by brute force.
     Raises `MalformedHistory`, `ModelError`, and ValueError for an unknown model.
     """
     meter = Meter(budget or Budget())
-    conventions = _conventions(history.conventions, nil_read, failed_cas)
-    chosen = _model(history, model, conventions)
-    start = chosen.initial(initial)
-    spans = history.spans(ties)
-    parts = [
-        part_of(history, positions, key=key, model=chosen, start=start, spans=spans)
-        for key, positions in _partition(history, chosen)
-    ]
-    verdicts, violations = _judge(parts, meter, all_keys=all_keys)
-    outcome = worst(verdict.outcome for verdict in verdicts)
-    if len(history) == 0:
-        outcome = Outcome.NOT_EXERCISED
+    chosen = _model(history, model, _conventions(history.conventions, nil_read, failed_cas))
+    with _no_collections():
+        _all_known(history, chosen)
+        shares = divide(history, chosen, chosen.initial(initial), history.spans(ties))
+        judging = Judging(shares, meter, all_keys=all_keys, paranoid=paranoid)
+        judging.run()
+    outcome = worst(verdict.outcome for verdict in judging.verdicts())
     return Report(
-        outcome=outcome,
+        outcome=outcome if len(history) else Outcome.NOT_EXERCISED,
         format=history.format,
         model=chosen.name,
         operations=len(history),
-        keys=tuple(verdicts),
-        violations=tuple(violations),
+        keys=judging.verdicts(),
+        violations=tuple(judging.violations),
         notes=(*history.notes, *_notes(history)),
         seconds=meter.elapsed_s(),
     )
+
+
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """Keep the cycle collector from walking millions of live tuples; none is in a cycle."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _conventions(
@@ -87,118 +99,42 @@ def _model(history: History, model: str | Model, conventions: Conventions) -> Mo
     name = detect(history) if model == "auto" else model
     if name not in MODELS:
         raise ValueError(f"model {model!r} is none of auto, {', '.join(MODELS)}")
-    kind = MODELS[name]
-    return kind(conventions)
+    return MODELS[name](conventions)
 
 
-def _partition(history: History, model: Model) -> Iterable[tuple[Any, list[int]]]:
-    groups: dict[Hashable, list[int]] = {}
-    names: dict[Hashable, Any] = {}
-    for i, op in enumerate(history):
-        part = model.partition(op)
-        groups.setdefault(part, []).append(i)
-        names.setdefault(part, op.key if part == tag(op.key) else part)
-    return [(names[part], positions) for part, positions in groups.items()]
-
-
-def _searching(part: Part) -> Searching:
-    return search(part.model, part.operations, part.start, part.calls, part.returns)
-
-
-def _judge(
-    parts: list[Part], meter: Meter, *, all_keys: bool
-) -> tuple[list[KeyVerdict], list[Violation]]:
-    """Let the searches take turns; smallest first."""
-    order = sorted(range(len(parts)), key=lambda i: len(parts[i].operations))
-    turns = deque((i, _searching(parts[i])) for i in order)
-    spent_s = [0.0] * len(parts)
-    configurations = [0] * len(parts)
-    verdicts: dict[int, KeyVerdict] = {}
-    violations: list[Violation] = []
-    ran_out: str | None = None
-
-    def conclude(i: int, outcome: Outcome, **more: Any) -> None:
-        verdicts[i] = KeyVerdict(
-            key=parts[i].key,
-            outcome=outcome,
-            method=Method.SEARCH,
-            operations=len(parts[i].operations),
-            seconds=spent_s[i],
-            configurations=configurations[i],
-            **more,
-        )
-
-    while turns:
-        i, searching = turns.popleft()
-        ran_out = meter.spent()
-        if ran_out is not None or (violations and not all_keys):
-            conclude(
-                i, Outcome.UNKNOWN, reason=ran_out or "not looked at further: another key is a violation"
-            )
+def _all_known(history: History, model: Model) -> None:
+    """Refuse what a register was never asked for; other models are asked operation by operation."""
+    if type(model) not in REGISTERS:
+        return
+    for code, kind in enumerate(history.kinds):
+        at = history.what.find(code)
+        if at < 0:
             continue
-        began_s = meter.elapsed_s()
-        try:
-            spent = next(searching)
-            meter.configurations += spent
-            configurations[i] += spent
-            turns.append((i, searching))
-            spent_s[i] += meter.elapsed_s() - began_s
-        except StopIteration as done:
-            spent_s[i] += meter.elapsed_s() - began_s
-            found: Found = done.value
-            if found.order is not None:
-                conclude(
-                    i,
-                    Outcome.PASS,
-                    linearization=tuple(parts[i].operations[at].index for at in found.order),
-                )
-            else:
-                conclude(i, Outcome.VIOLATION)
-                violations.append(_explain(parts[i], found, meter))
-    return [verdicts[i] for i in range(len(parts))], violations
-
-
-def _explain(part: Part, found: Found, meter: Meter) -> Violation:
-    """Return the proof of a search's violation, as small as the budget allows."""
-    assert found.stuck is not None
-    blocked = part.operations[found.stuck.blocked]
-
-    def illegal(smaller: Part) -> bool | None:
-        searching = _searching(smaller)
-        while meter.spent() is None:
-            try:
-                meter.configurations += next(searching)
-            except StopIteration as done:
-                return done.value.order is None
-        return None
-
-    proof = shrink(prefix(part, part.returns[found.stuck.blocked]), illegal)
-    states = found.stuck.states
-    reasons = tuple(
-        f"{part.model.describe_state(state)}: {part.model.refusal(state, blocked)}" for state in states
-    )
-    could_be = " or ".join(dict.fromkeys(part.model.describe_state(state) for state in states))
-    sentence = (
-        f"{blocked} (process {show(blocked.process)}, line {blocked.call_line}) "
-        f"fits nowhere before it returned: "
-        f"the state could only have been {could_be}"
-    )
-    return Violation(
-        key=part.key,
-        operations=tuple(proof.operations),
-        sentence=sentence,
-        drawing=draw(proof),
-        states=reasons,
-    )
+        line = history.lines[history.call_at[at]]
+        if kind.f not in model.functions:
+            known = ", ".join(sorted(model.functions))
+            raise MalformedHistory(
+                f"'{kind.f}' is no function of {model.name} ({known})", name=history.name, line=line
+            )
+        while kind.f == "cas" and at >= 0:
+            pair = history.value[at]
+            if not (isinstance(pair, list | tuple) and len(pair) == 2):
+                line = history.lines[history.call_at[at]]
+                sentence = f"the value of a cas is [old, new], not {show(pair)}"
+                raise MalformedHistory(sentence, name=history.name, line=line)
+            at = history.what.find(code, at + 1)
 
 
 def _notes(history: History) -> Iterable[str]:
-    if not len(history):
-        return
-    seen = [history.kinds[code] for code in set(history.what)]
-    if not any(kind.outcome is EventType.OK for kind in seen):
+    counts = {kind: history.what.count(code) for code, kind in enumerate(history.kinds)}
+    failed = sum(
+        many for kind, many in counts.items() if kind.outcome is EventType.FAIL and kind.f != "cas"
+    )
+    if failed:
+        yield f"{failed} failed operations {_CHANGES_NOTHING}"
+    if len(history) and not any(many for kind, many in counts.items() if kind.outcome is EventType.OK):
         yield "no operation was acknowledged: nothing here could be wrong"
-    elif not any(kind.outcome is EventType.OK and kind.f == "read" for kind in seen) and any(
-        kind.f == "read" for kind in seen
+    elif any(kind.f == "read" for kind in counts) and not any(
+        many for kind, many in counts.items() if kind.f == "read" and kind.outcome is EventType.OK
     ):
         yield "no read was acknowledged"

@@ -1,20 +1,26 @@
-"""One key's share of a history, as the algorithms take it.
+"""One key's share of a history, in the two shapes that the algorithms take.
 
-A `Part` is positions of the history's columns in call order, nothing copied until somebody asks. Its
-operations are those its model keeps; the others (failed, or of no consequence) are only counted.
+A `Share` is positions in the history's columns, nothing copied. Zones take it as codes and columns
+(`Share.lowered`), the searches and the explanations as operations (`Share.part`). Both hold what the
+model keeps, in call order; what failed for certain, or is of no consequence, is left out.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
+from itertools import compress
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from checker.errors import MalformedHistory, ModelError
+from checker.models.model import Model
+from checker.values import all_plain, tag
+from checker.zones.lower import IS_SOMETHING, Code, Lowered, code_table, drop_wild_reads
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from checker.models.model import Model
     from checker.operations import History, Operation
 
 
@@ -42,37 +48,69 @@ class Part:
         )
 
 
-def part_of(
-    history: History,
-    positions: Sequence[int],
-    *,
-    key: Any,
-    model: Model,
-    start: Hashable,
-    spans: tuple[Sequence[int], Sequence[int]],
-) -> Part:
-    """Return what ``model`` keeps of ``positions``; raises `MalformedHistory` and `ModelError`."""
-    operations: list[Operation] = []
-    for position in positions:
-        op = history[position]
-        judge(model, op, name=history.name)
-        if model.keep(op):
-            operations.append(op)
-    try:
-        prepared = model.prepare(operations)
-    except Exception as error:
-        raise ModelError(
-            model.name, f"the operations of {key!r}", f"{type(error).__name__}: {error}"
-        ) from error
-    calls, returns = spans
-    return Part(
-        key=key,
-        model=model,
-        start=start,
-        operations=prepared,
-        calls=[calls[op.index] for op in prepared],
-        returns=[returns[op.index] for op in prepared],
-    )
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Share:
+    """One key of a history, under a model and a reading of equal stamps."""
+
+    history: History
+    positions: Sequence[int]
+    key: Any
+    model: Model
+    start: Hashable
+    calls: Sequence[int]
+    returns: Sequence[int]
+
+    def part(self, only: Sequence[int] | None = None) -> Part:
+        """Return the operations that the model keeps, of those at ``only`` or of all.
+
+        Raises `MalformedHistory` and `ModelError`.
+        """
+        model, operations = self.model, []
+        for position in self.positions if only is None else only:
+            op = self.history[position]
+            judge(model, op, name=self.history.name)
+            if model.keep(op):
+                operations.append(op)
+        try:
+            prepared = model.prepare(operations)
+        except Exception as error:
+            what = f"the operations of key {self.key!r}"
+            raise ModelError(model.name, what, f"{type(error).__name__}: {error}") from error
+        return Part(
+            key=self.key,
+            model=model,
+            start=self.start,
+            operations=prepared,
+            calls=[self.calls[op.index] for op in prepared],
+            returns=[self.returns[op.index] for op in prepared],
+        )
+
+    def lowered(self) -> tuple[Lowered, Sequence[int]]:
+        """Return the operations of a register in columns, and the position of each in the history."""
+        history, positions = self.history, self.positions
+        table = code_table(history.kinds, self.model.conventions)
+        if len(positions) == len(history):
+            what, values, calls, returns = history.what, history.value, self.calls, self.returns
+        elif len(positions) == 1:
+            at = positions[0]
+            what, values = history.what[at : at + 1], [history.value[at]]
+            calls, returns = [self.calls[at]], [self.returns[at]]
+        else:
+            pick = itemgetter(*positions)
+            what, values = bytearray(pick(history.what)), pick(history.value)
+            calls, returns = pick(self.calls), pick(self.returns)
+        lowered = Lowered(
+            codes=bytes(what).translate(table),
+            values=values,
+            calls=calls,
+            returns=returns,
+            start=self.start,
+        )
+        lowered = drop_wild_reads(lowered, self.model.conventions)
+        if Code.NOTHING in lowered.codes:
+            positions = list(compress(positions, lowered.codes.translate(IS_SOMETHING)))
+            lowered = lowered.without_nothing()
+        return lowered, positions
 
 
 def judge(model: Model, op: Operation, *, name: str) -> None:
@@ -85,3 +123,34 @@ def judge(model: Model, op: Operation, *, name: str) -> None:
     wrong = model.malformed(op)
     if wrong is not None:
         raise MalformedHistory(wrong, name=name, line=op.call_line)
+
+
+def divide(
+    history: History, model: Model, start: Hashable, spans: tuple[Sequence[int], Sequence[int]]
+) -> list[Share]:
+    """Return the shares of ``history`` in the order in which their keys first appear."""
+    groups: defaultdict[Hashable, list[int]] = defaultdict(list)
+    if type(model).partition is Model.partition:
+        keys = history.key if all_plain(history.key) else map(tag, history.key)
+        for i, key in enumerate(keys):
+            groups[key].append(i)
+        names = {key: history.key[positions[0]] for key, positions in groups.items()}
+    else:
+        for i, op in enumerate(history):
+            groups[model.partition(op)].append(i)
+        names = {
+            part: history.key[at[0]] if part == tag(history.key[at[0]]) else part
+            for part, at in groups.items()
+        }
+    return [
+        Share(
+            history=history,
+            positions=positions if len(groups) > 1 else range(len(history)),
+            key=names[key],
+            model=model,
+            start=start,
+            calls=spans[0],
+            returns=spans[1],
+        )
+        for key, positions in groups.items()
+    ]

@@ -8,14 +8,14 @@ of more softly because another key could not be finished.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from checker.values import show
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from checker.operations import Operation
 
@@ -51,7 +51,6 @@ class Method(StrEnum):
 class KeyVerdict:
     """What was found for one key.
 
-    ``linearization``: indices into the history in an order that the model accepts (of a pass).
     ``reason``: what ran out, and where (of an unknown). ``operations`` counts those that were judged.
     """
 
@@ -61,8 +60,12 @@ class KeyVerdict:
     operations: int
     seconds: float = 0.0
     configurations: int = 0
-    linearization: tuple[int, ...] | None = None
     reason: str | None = None
+    witness: Callable[[], tuple[int, ...]] | None = field(default=None, repr=False, compare=False)
+
+    def linearization(self) -> tuple[int, ...] | None:
+        """Return indices into the history in an order that the model accepts; None unless it passed."""
+        return None if self.witness is None else self.witness()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,11 +73,13 @@ class Staleness:
     """How far behind a read was: since when, and by how many overwrites, its value was gone."""
 
     read: Operation
-    stale_ns: int
+    stale_ns: int | None
     versions: int
 
     def __str__(self) -> str:
         many = f"{self.versions} version{'s' * (self.versions != 1)}"
+        if self.stale_ns is None:
+            return f"stale by at least {many}"
         return f"stale by at least {self.stale_ns / 1e6:.3f} ms and {many}"
 
 

@@ -6,8 +6,9 @@ own doing. Only steps are taken after which *still no order fits* means that non
 * a prefix: operations called after some return are left out, those open at that time may or may not
   have happened;
 * leaving out operations that only look;
-* leaving out *every* operation that mentions one value, and the values that a cas links to it, as long
-  as no failed cas is left that could have been speaking of what was there in between.
+* leaving out *every* operation that mentions one value, and the values that a cas links to it, or the
+  value that a chain of cas ends in, as long as no failed cas is left that could have been speaking of
+  what was there in between.
 
 Each step is tried on big bites first, then on smaller ones, and every trial is a full check of what is
 left; ``illegal`` decides, and may say None when the budget is gone: then we stop with what we have.
@@ -33,6 +34,21 @@ def prefix(part: Part, stamp: int) -> Part:
     return part.subset(keep, returns)
 
 
+def shortest_prefix(part: Part, stamp: int, illegal: Illegal) -> Part:
+    """Return the shortest illegal prefix; ``stamp``, a return, is a good guess at where it ends."""
+    if illegal(prefix(part, stamp)):
+        return prefix(part, stamp)
+    stamps = sorted({back for back in part.returns if back != NEVER and back > stamp})
+    low, high = 0, len(stamps)
+    while low < high:
+        middle = (low + high) // 2
+        if illegal(prefix(part, stamps[middle])):
+            high = middle
+        else:
+            low = middle + 1
+    return prefix(part, stamps[low]) if low < len(stamps) else part
+
+
 def shrink(part: Part, illegal: Illegal) -> Part:
     """Return a smaller part that is still illegal; ``part`` must be."""
     while True:
@@ -40,7 +56,8 @@ def shrink(part: Part, illegal: Illegal) -> Part:
         part = _drop_groups(
             part, [[i] for i, op in enumerate(part.operations) if part.model.readonly(op)], illegal
         )
-        part = _drop_groups(part, _values(part), illegal)
+        part = _drop_groups(part, _values(part, linked=True), illegal)
+        part = _drop_groups(part, _values(part, linked=False), illegal)
         if len(part.operations) == size:
             return part
 
@@ -65,10 +82,11 @@ def _drop_groups(part: Part, groups: list[list[int]], illegal: Illegal) -> Part:
     return part.subset(sorted(everyone))
 
 
-def _values(part: Part) -> list[list[int]]:
-    """Return the groups of operations that mention one value, linked values together.
+def _values(part: Part, *, linked: bool) -> list[list[int]]:
+    """Return the groups of operations that mention one value, never the initial one.
 
-    Only registers have such; none if a failed cas is there, and never those of the initial value.
+    With ``linked`` the values that cas link count as one; without, only those that no cas takes are
+    given. Only registers have such groups, and only where no failed cas is left.
     """
     if not {op.f for op in part.operations} <= {"read", "write", "delete", "cas"}:
         return []
@@ -79,16 +97,20 @@ def _values(part: Part) -> list[list[int]]:
             value = up
         return value
 
+    kept = {part.start}
     for op in part.operations:
         if op.f == "cas":
             if op.outcome is EventType.FAIL:
                 return []
-            leader[find(tag(op.value[0]))] = find(tag(op.value[1]))
+            if linked:
+                leader[find(tag(op.value[0]))] = find(tag(op.value[1]))
+            else:
+                kept.add(tag(op.value[0]))
     groups: dict[Hashable, list[int]] = {}
     for i, op in enumerate(part.operations):
         groups.setdefault(find(_mentioned(op)), []).append(i)
-    groups.pop(find(part.start), None)
-    return list(groups.values())
+    spared = {find(value) for value in kept}
+    return [positions for value, positions in groups.items() if value not in spared]
 
 
 def _mentioned(op: Operation) -> Hashable:

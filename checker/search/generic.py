@@ -5,8 +5,8 @@ next if none that has not taken effect returned before it was called. Depth firs
 configuration; each is visited once.
 
 1. A read-only operation that may be next and fits is taken at once, without a branch: it changes
-   nothing, and without it the rest is only freer. (A *write* of the present value is no such thing: where values
-   repeat it may be needed later.)
+   nothing, and without it the rest is only freer. (A *write* of the present value is no such thing:
+   where values repeat it may be needed later.)
 2. A configuration is remembered as (first operation not taken, a bit for each later one taken, state):
    the bits span the operations open at one time, not the history.
 3. An operation of unknown end is never forced, only tried; of several alike the earliest call stands for
@@ -21,7 +21,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from checker.errors import ModelError
-from checker.search.result import Deepest, Found, Searching, Stuck
+from checker.search.result import Deepest, Found, Searching, Stuck, unwind
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -120,7 +120,7 @@ def search(  # noqa: C901, PLR0912, PLR0915 - one loop whose parts share a dozen
             at += 1
             bits >>= 1
         if blocked < 0:
-            return Found(order=_unwind(trail))
+            return Found(order=unwind(trail))
         shift = (~taken & (taken + 1)).bit_length() - 1
         first += shift
         taken >>= shift
@@ -129,7 +129,7 @@ def search(  # noqa: C901, PLR0912, PLR0915 - one loop whose parts share a dozen
             continue
         before.append(used)
         if soonest >= deepest.stamp:
-            deepest.reach(soonest, certain[blocked], state)
+            deepest.reach(soonest, first + taken.bit_count(), certain[blocked], state)
         for members in maybes:
             if calls[members[0]] > soonest:
                 break
@@ -154,12 +154,3 @@ def search(  # noqa: C901, PLR0912, PLR0915 - one loop whose parts share a dozen
             blocked=deepest.blocked, states=tuple(steps.states[state] for state in deepest.states)
         ),
     )
-
-
-def _unwind(trail: Any) -> list[int]:
-    order = []
-    while trail is not None:
-        position, trail = trail
-        order.append(position)
-    order.reverse()
-    return order

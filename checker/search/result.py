@@ -33,12 +33,28 @@ class Deepest:
 
     states_max: int = 10
     stamp: int = -1
+    depth: int = -1
     blocked: int = -1
     states: list[Any] = field(default_factory=list)
 
-    def reach(self, stamp: int, blocked: int, state: Any) -> None:
-        """Note that a branch stands in ``state`` before the return of ``blocked`` at ``stamp``."""
-        if stamp > self.stamp:
-            self.stamp, self.blocked, self.states = stamp, blocked, [state]
+    def reach(self, stamp: int, depth: int, blocked: int, state: Any) -> None:
+        """Note that a branch of ``depth`` operations stands in ``state`` before ``blocked`` returns.
+
+        Of several operations that return at one ``stamp`` the one that the deepest branch misses counts.
+        """
+        if stamp > self.stamp or (
+            stamp == self.stamp and blocked != self.blocked and depth > self.depth
+        ):
+            self.stamp, self.depth, self.blocked, self.states = stamp, depth, blocked, [state]
         elif blocked == self.blocked and len(self.states) < self.states_max and state not in self.states:
             self.states.append(state)
+
+
+def unwind(trail: Any) -> list[int]:
+    """Return the positions along ``trail``, a chain of (position, what came before)."""
+    order = []
+    while trail is not None:
+        position, trail = trail
+        order.append(position)
+    order.reverse()
+    return order

@@ -1,0 +1,139 @@
+"""Why these few operations fit no order, in one sentence.
+
+The sentence is made from the certificate, not from the history: whoever reads it needs nothing but the
+operations that stand beside it.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from checker.explain.certify import Picks
+from checker.operations import NEVER
+from checker.search.generic import ask
+from checker.search.run import REGISTERS
+from checker.values import show
+from checker.zones.decide import Conflict, Wrong, decide
+from checker.zones.lower import lower
+
+if TYPE_CHECKING:
+    from checker.models.model import Model
+    from checker.operations import Operation
+    from checker.part import Part
+    from checker.search.result import Stuck
+
+_INITIAL = -1
+
+
+def by_zones(part: Part) -> str | None:  # noqa: PLR0911 - one a way to be wrong
+    """Return why the operations of a register's certificate are impossible; None if zones cannot say."""
+    if type(part.model) not in REGISTERS:
+        return None
+    lowered = lower(part)
+    conflict = decide(lowered)
+    if not isinstance(conflict, Conflict):
+        return None
+    picks = Picks(lowered)
+    match conflict.wrong:
+        case Wrong.UNWRITTEN:
+            value = conflict.values[0]
+            at = picks.first.get(value, picks.taker(value))
+            assert at is not None
+            return f"{_who(part.operations[at])} saw a value that nothing wrote"
+        case Wrong.FORKED | Wrong.CYCLE:
+            several = " and ".join(_who(op) for op in part.operations if op.f == "cas")
+            return f"{several}: {conflict.wrong.value}"
+        case Wrong.HELD:
+            failed = part.operations[conflict.failed[0]]
+            held = show(failed.value[0])
+            return f"{_who(failed)} failed on a mismatch although the value was {held} all the while"
+        case Wrong.BACKWARD:
+            return _backward(part)
+        case Wrong.CROSSED:
+            return _crossed(part)
+
+
+def by_search(part: Part, stuck: Stuck) -> tuple[str, tuple[str, ...]]:
+    """Return why a search got stuck everywhere, and per last state why what was next does not fit it."""
+    model, blocked = part.model, part.operations[stuck.blocked]
+    could_be = " or ".join(dict.fromkeys(model.describe_state(state) for state in stuck.states))
+    reasons = tuple(
+        f"{model.describe_state(state)}: {_misfit(model, state, blocked)}" for state in stuck.states
+    )
+    return (
+        f"{_who(blocked)} fits nowhere before it returned: the state could only have been {could_be}",
+        reasons,
+    )
+
+
+def _misfit(model: Model, state: Any, op: Operation) -> str:
+    if ask(model, state, op):
+        return f"{op} could come next, but then nothing fits that must come as soon"
+    return model.refusal(state, op)
+
+
+def _backward(part: Part) -> str:
+    """Name an operation that returned before something it depends on was called."""
+    for i, early in enumerate(part.operations):
+        for j, late in enumerate(part.operations):
+            if part.returns[i] < part.calls[j] and _depends(early, late):
+                return f"{_who(early)} ended before {_who(late)} began, on which it depends"
+    return "a chain of cas ran against the order in which its members ended"
+
+
+def _depends(early: Operation, late: Operation) -> bool:
+    written = late.value[1] if late.f == "cas" else late.value
+    seen = early.value[0] if early.f == "cas" else early.value
+    return late.f in {"write", "cas"} and early.f in {"read", "cas"} and bool(written == seen)
+
+
+def _crossed(part: Part) -> str:
+    """Name the two pairs that put each of two blocks before the other."""
+    blocks = [_block(part, i) for i in range(len(part.operations))]
+    for a, b in combinations(sorted(set(blocks)), 2):
+        there, back = _pair(part, blocks, a, b), _pair(part, blocks, b, a)
+        if a == _INITIAL and back is not None:
+            return f"{back}, which needs the initial value"
+        if there is not None and back is not None:
+            return f"{there}, and {back}"
+    return "each of two values must be gone before the other came"
+
+
+def _pair(part: Part, blocks: list[int], a: int, b: int) -> str | None:
+    """Return how some operation of block ``a`` ended before one of ``b`` began."""
+    mine = [i for i in range(len(part.operations)) if blocks[i] == a and part.returns[i] != NEVER]
+    theirs = [i for i in range(len(part.operations)) if blocks[i] == b]
+    if not mine or not theirs:
+        return None
+    first = min(mine, key=part.returns.__getitem__)
+    last = max(theirs, key=part.calls.__getitem__)
+    if part.returns[first] >= part.calls[last]:
+        return None
+    return f"{_who(part.operations[first])} ended before {_who(part.operations[last])} began"
+
+
+def _block(part: Part, i: int) -> int:
+    """Return the first writer of the chain that operation ``i`` belongs to, or `_INITIAL`."""
+    op = part.operations[i]
+    value = op.value[0] if op.f == "cas" else op.value
+    for _ in part.operations:
+        writer = next(
+            (
+                j
+                for j, other in enumerate(part.operations)
+                if other.f in {"write", "cas"}
+                and (other.value[1] if other.f == "cas" else other.value) == value
+            ),
+            None,
+        )
+        if writer is None:
+            return _INITIAL
+        if part.operations[writer].f != "cas":
+            return writer
+        value = part.operations[writer].value[0]
+    return _INITIAL
+
+
+def _who(op: Operation) -> str:
+    return f"{op} (process {show(op.process)}, line {op.call_line})"

@@ -1,0 +1,62 @@
+"""A map of strings with get, put and append, judged key by key (Porcupine's kv, MIT 6.824's lab)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from checker.models.model import Model, untag
+from checker.operations import NilRead, Operation
+from checker.values import show, tag
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+
+class KeyValue(Model):
+    """One key: a string to which strings are appended; absent is the empty string."""
+
+    name: ClassVar[str] = "kv"
+    functions: ClassVar[frozenset[str]] = frozenset({"get", "put", "append", "delete"})
+
+    def initial(self, value: Any) -> Hashable:
+        """Return the value at the start; the empty string by default."""
+        return "" if value is None else tag(value)
+
+    def step(self, state: Any, op: Operation) -> Sequence[Hashable]:
+        """Return the states after ``op``: see `Model.step`."""
+        match op.f:
+            case "get":
+                return (state,) if self._wild(op) or state == tag(op.value) else ()
+            case "put":
+                return (tag(op.value),)
+            case "append":
+                return (state + op.value,)
+            case _:
+                return ("",)
+
+    def readonly(self, op: Operation) -> bool:
+        """Return True of a get."""
+        return op.f == "get"
+
+    def keep(self, op: Operation) -> bool:
+        """Return whether ``op`` can matter; a get without its value cannot."""
+        return super().keep(op) and not (op.f == "get" and self._wild(op))
+
+    def malformed(self, op: Operation) -> str | None:
+        """Return what is wrong with an append of something that is no string."""
+        if op.f == "append" and not isinstance(op.value, str):
+            return f"only strings can be appended, not {show(op.value)}"
+        return None
+
+    def describe_state(self, state: Any) -> str:
+        """Return the string held, shortened."""
+        text = show(untag(state))
+        return text if len(text) <= 60 else f"{text[:28]}...{text[-28:]}"
+
+    def refusal(self, state: Any, op: Operation) -> str:
+        """Return why a get does not fit."""
+        told, held = self.describe_state(tag(op.value)), self.describe_state(state)
+        return f"get cannot return {told}, the value is {held}"
+
+    def _wild(self, op: Operation) -> bool:
+        return op.value is None and self.conventions.nil_read is NilRead.WILDCARD

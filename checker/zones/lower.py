@@ -1,0 +1,144 @@
+"""Register operations as the near-linear algorithm takes them: codes and columns, no objects.
+
+Seven codes are all that matters of a register operation. A whole history is lowered by one translation
+table, column by column at the speed of C; a certificate of a few operations one by one. Both give the
+same `Lowered`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import compress
+from typing import TYPE_CHECKING, Any, Final
+
+from checker.events import EventType
+from checker.operations import NEVER, Conventions, FailedCas, Kind, NilRead
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from checker.part import Part
+
+
+class Code(IntEnum):
+    """What an operation does to a register.
+
+    MAYBE: nobody knows whether it happened. DIFFERED: a cas that found another value than its old one.
+    """
+
+    READ = 0
+    WRITE = 1
+    CAS = 2
+    DIFFERED = 3
+    MAYBE_WRITE = 4
+    MAYBE_CAS = 5
+    NOTHING = 6
+
+
+def mask(*codes: Code) -> bytes:
+    """Return the translation table that maps ``codes`` to 1 and everything else to 0."""
+    return bytes(code in codes for code in range(256))
+
+
+IS_READ: Final = mask(Code.READ)
+IS_WRITER: Final = mask(Code.WRITE, Code.CAS, Code.MAYBE_WRITE, Code.MAYBE_CAS)
+IS_MAYBE: Final = mask(Code.MAYBE_WRITE, Code.MAYBE_CAS)
+IS_CAS: Final = mask(Code.CAS, Code.MAYBE_CAS)
+IS_PAIR: Final = mask(Code.CAS, Code.MAYBE_CAS, Code.DIFFERED)
+IS_DIFFERED: Final = mask(Code.DIFFERED)
+IS_SOMETHING: Final = bytes(code != Code.NOTHING for code in range(256))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Lowered:
+    """Operations of one key in call order. ``values`` of a cas are pairs; ``start`` is tagged."""
+
+    codes: bytes
+    values: Sequence[Any]
+    calls: Sequence[int]
+    returns: Sequence[int]
+    start: Hashable
+
+    def without_nothing(self) -> Lowered:
+        """Return it without the operations that say nothing."""
+        if Code.NOTHING not in self.codes:
+            return self
+        kept = self.codes.translate(IS_SOMETHING)
+        return Lowered(
+            codes=self.codes.replace(bytes([Code.NOTHING]), b""),
+            values=list(compress(self.values, kept)),
+            calls=list(compress(self.calls, kept)),
+            returns=list(compress(self.returns, kept)),
+            start=self.start,
+        )
+
+
+def code_table(kinds: Sequence[Kind], conventions: Conventions) -> bytes:
+    """Return the translation from the history's kinds to codes."""
+    return bytes(_code(kind, conventions) for kind in kinds).ljust(256, bytes([Code.NOTHING]))
+
+
+def _code(  # noqa: PLR0911 - one a code
+    kind: Kind, conventions: Conventions
+) -> Code:
+    match kind.f, kind.outcome:
+        case "read", EventType.OK:
+            return Code.READ
+        case "write" | "delete", EventType.OK:
+            return Code.WRITE
+        case "write" | "delete", EventType.INFO:
+            return Code.MAYBE_WRITE
+        case "cas", EventType.OK:
+            return Code.CAS
+        case "cas", EventType.INFO:
+            return Code.MAYBE_CAS
+        case "cas", EventType.FAIL if differed(kind.error, conventions):
+            return Code.DIFFERED
+        case _:
+            return Code.NOTHING
+
+
+def differed(error: str | None, conventions: Conventions) -> bool:
+    """Return whether a cas that failed with ``error`` says that the value was another one."""
+    if error is None:
+        return conventions.bare_failed_cas is FailedCas.ASSERT
+    return error == "MISMATCH" and conventions.mismatched_cas is FailedCas.ASSERT
+
+
+def drop_wild_reads(lowered: Lowered, conventions: Conventions) -> Lowered:
+    """Return it without reads of nil, where these mean that no value was recorded."""
+    if conventions.nil_read is NilRead.VALUE or None not in lowered.values:
+        return lowered
+    codes = bytes(
+        Code.NOTHING if value is None and code == Code.READ else code
+        for code, value in zip(lowered.codes, lowered.values, strict=True)
+    )
+    return Lowered(
+        codes=codes,
+        values=lowered.values,
+        calls=lowered.calls,
+        returns=lowered.returns,
+        start=lowered.start,
+    )
+
+
+def lower(part: Part) -> Lowered:
+    """Return the operations of a register's part, which its model has already kept."""
+    codes = bytearray()
+    for op, back in zip(part.operations, part.returns, strict=True):
+        if op.f == "read":
+            codes.append(Code.READ)
+        elif op.f == "cas" and op.outcome is EventType.FAIL:
+            codes.append(Code.DIFFERED)
+        elif op.f == "cas":
+            codes.append(Code.MAYBE_CAS if back == NEVER else Code.CAS)
+        else:
+            codes.append(Code.MAYBE_WRITE if back == NEVER else Code.WRITE)
+    return Lowered(
+        codes=bytes(codes),
+        values=[None if op.f == "delete" else op.value for op in part.operations],
+        calls=part.calls,
+        returns=part.returns,
+        start=part.start,
+    )
