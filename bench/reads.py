@@ -38,6 +38,19 @@ def run(plan: dict[str, Any], place: Path) -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
+def figures(said: dict[str, dict[str, Any]]) -> list[str]:
+    """Return the lines that are worth keeping."""
+    fast, slow = said["throughput"], said["lease against readindex"]
+    ok = sum(ends.get("ok", 0) for ends in fast["by_outcome"].values())
+    lease, quorum = (slow["reads"][path] for path in ("lease", "readindex"))
+    return [
+        f"throughput: {ok / fast['load_seconds']:.0f} ok operations a second ({ok} in all)",
+        f"lease reads: p50 {lease['p50_ns'] / 1e6:.3f} ms ({lease['reads']})",
+        f"readindex reads: p50 {quorum['p50_ns'] / 1e6:.3f} ms ({quorum['reads']})",
+        f"a lease read takes {lease['p50_ns'] / quorum['p50_ns']:.2f} of a quorum read",
+    ]
+
+
 def main() -> None:
     """Run both and print their figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -52,7 +65,7 @@ def main() -> None:
             )
             for name, plan in PLANS.items()
         }
-    print(said)
+    print("\n".join(figures(said)))
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from .view import Proof, RunView
 
+_PROSE_CHARS_MAX: Final = 2000
 _ENDS: Final = ("ok", "fail", "info")
 
 
@@ -48,7 +49,7 @@ def summary(view: RunView) -> tuple[Section, ...]:
     sections.append(Section("oracles", tuple(_oracles(view))))
     if view.notes:
         sections.append(Section("notes", tuple(Row("", plain(note), "note") for note in view.notes)))
-    where = (Row("run", plain(view.directory)), Row("replay", plain(view.replay)))
+    where = (Row("run", plain(view.directory), "exact"), Row("replay", plain(view.replay), "exact"))
     sections.append(Section("files", where))
     return tuple(sections)
 
@@ -58,7 +59,7 @@ def _verdict(view: RunView) -> Iterator[Row]:
     word = view.outcome.value.upper().replace("-", " ")
     yield Row("outcome", f"{word}: {view.outcome.meaning}", _tone(view.outcome))
     if view.reason is not None:
-        yield Row("reason", plain(view.reason), _tone(view.outcome))
+        yield Row("reason", plain(view.reason, chars_max=_PROSE_CHARS_MAX), _tone(view.outcome))
 
 
 def _tone(outcome: Outcome) -> str:
@@ -70,11 +71,11 @@ def _tone(outcome: Outcome) -> str:
 def _proof(proof: Proof) -> Iterator[Row]:
     where = proof.kind if proof.key is None else f"{proof.kind}, key {proof.key}"
     yield Row("kind", plain(where), "bad")
-    yield Row("sentence", plain(proof.sentence, chars_max=2000), "bad")
+    yield Row("sentence", plain(proof.sentence, chars_max=_PROSE_CHARS_MAX), "bad")
     for line in proof.drawing:
         yield Row("", plain(line), "drawing")
     for served in proof.served:
-        yield Row("served by", plain(served))
+        yield Row("served by", plain(served, chars_max=_PROSE_CHARS_MAX))
     for fault in proof.faults:
         yield Row("fault active", plain(fault))
     if proof.rules:

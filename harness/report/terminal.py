@@ -1,12 +1,15 @@
-"""Sections as text: coloured and wrapped for a terminal, plain lines for everything else.
+"""Sections as text: coloured for a terminal, plain lines for everything else.
 
-Plain lines have the same words in the same order, one row a line, so that a log can be searched. What
-is printed has been escaped before; rich is given `Text`, never markup.
+Both have the same words in the same order and fold long lines under their label; drawings, and what a
+reader may want to copy, are never folded. What is printed has been escaped before; rich is given
+`Text`, never markup.
 """
 
 from __future__ import annotations
 
 import io
+import textwrap
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
@@ -16,10 +19,12 @@ from rich.text import Text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from .summary import Section
+    from .summary import Row, Section
 
 _INDENT: Final = 2
+_PLAIN_WIDTH: Final = 90
 _LABEL_ROOM_MAX: Final = 18
+_UNFOLDED: Final = frozenset({"drawing", "exact"})
 _STYLES: Final = {"good": "green", "bad": "bold red", "warn": "yellow", "drawing": "cyan", "note": "dim"}
 
 
@@ -29,26 +34,37 @@ def plain_lines(sections: Sequence[Section]) -> Iterator[str]:
     for section in sections:
         yield section.heading
         for row in section.rows:
-            yield f"{' ' * _INDENT}{row.label:<{room}}{row.text}".rstrip()
+            for label, line in zip_longest([row.label], _folded(row), fillvalue=""):
+                yield f"{' ' * _INDENT}{label:<{room}}{line}".rstrip()
 
 
 def coloured_lines(sections: Sequence[Section], *, width: int) -> Iterator[str]:
-    """Yield the sections as lines with colour, wrapped to ``width`` columns."""
+    """Yield the sections as lines with colour, for a terminal ``width`` columns wide."""
     buffer = io.StringIO()
     console = Console(file=buffer, force_terminal=True, width=width, highlight=False, emoji=False)
     room = _label_room(sections)
     for section in sections:
         console.print(Text(section.heading, style="bold"))
-        grid = Table.grid(padding=(0, 0, 0, 0))
-        grid.add_column(width=room + _INDENT, no_wrap=True)
-        grid.add_column(overflow="fold")
         for row in section.rows:
-            text = Text(row.text, style=_STYLES.get(row.tone, ""), no_wrap=row.tone == "drawing")
-            grid.add_row(Text(f"{' ' * _INDENT}{row.label}", style="dim"), text)
-        console.print(grid)
+            label = Text(f"{' ' * _INDENT}{row.label:<{room}}", style="dim")
+            text = Text(row.text, style=_STYLES.get(row.tone, ""))
+            if row.tone in _UNFOLDED:
+                console.print(Text.assemble(label, text), soft_wrap=True)
+            else:
+                grid = Table.grid()
+                grid.add_column(width=room + _INDENT, no_wrap=True)
+                grid.add_column(overflow="fold")
+                grid.add_row(label, text)
+                console.print(grid)
     yield from buffer.getvalue().splitlines()
+
+
+def _folded(row: Row) -> list[str]:
+    if row.tone in _UNFOLDED:
+        return [row.text]
+    return textwrap.wrap(row.text, _PLAIN_WIDTH, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def _label_room(sections: Sequence[Section]) -> int:
     longest = max((len(row.label) for section in sections for row in section.rows), default=0)
-    return min(longest, _LABEL_ROOM_MAX - 2) + 2
+    return min(longest, _LABEL_ROOM_MAX) + 2

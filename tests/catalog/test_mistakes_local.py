@@ -28,6 +28,7 @@ pytestmark = [pytest.mark.processes, pytest.mark.timeout(400)]
 
 TRIES = 3
 RUN_S_MAX = 120
+LOAD_S = 10.0
 MASKED = [(mistake.id, rule) for mistake in MISTAKES.values() for rule in mistake.also_off]
 
 
@@ -53,7 +54,9 @@ def run(plan: Plan, place: Path) -> tuple[int, dict[str, Any]]:
 def test_a_mistake_is_proved_by_the_history(tmp_path: Path, mistake: str) -> None:
     seen = []
     for seed in range(1, TRIES + 1):
-        code, said = run(plan_from(None, {"mistake": mistake, "seed": seed}), tmp_path / str(seed))
+        code, said = run(
+            plan_from(None, {"mistake": mistake, "seed": seed, "time": LOAD_S}), tmp_path / str(seed)
+        )
         seen.append((code, said.get("violation"), said.get("notes")))
         if code == Outcome.VIOLATION.code and said["violation"]["kind"] == "history":
             assert said["violation"]["operations"]
@@ -64,13 +67,14 @@ def test_a_mistake_is_proved_by_the_history(tmp_path: Path, mistake: str) -> Non
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_its_schedule_is_clean_with_the_rule_intact(tmp_path: Path, mistake: str) -> None:
-    plan = plan_from(None, {"mistake": mistake, "seed": 1, "allow": "not-exercised"})
+    asked = {"mistake": mistake, "seed": 1, "time": LOAD_S, "allow": "not-exercised"}
+    plan = plan_from(None, asked)
     code, said = run(msgspec.structs.replace(plan, mistakes=()), tmp_path / "intact")
     assert code == 0, said
 
 
 @pytest.mark.parametrize(("mistake", "rule"), MASKED)
 def test_a_rule_that_masks_a_mistake_keeps_it_clean(tmp_path: Path, mistake: str, rule: str) -> None:
-    asked = {"mistake": mistake, "keep_rules": rule, "seed": 1, "allow": "not-exercised"}
-    code, said = run(plan_from(None, asked), tmp_path / "masked")
+    asked = {"mistake": mistake, "seed": 1, "time": LOAD_S, "allow": "not-exercised"}
+    code, said = run(plan_from(None, {**asked, "keep_rules": rule}), tmp_path / "masked")
     assert code == 0, said
