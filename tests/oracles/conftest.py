@@ -10,12 +10,13 @@
 
 Column k is true time k * column, in ms; a line is stamped ``[t, t + bracket]`` and its own clocks show
 rate * t. A row's options: ``term`` it starts in, ``lease`` in ms of its own clock, ``rate``, ``wall``
-(``80:-3000`` steps the wall clock by -3000 ms at 80 ms), ``for`` (whom ``v`` votes for). Characters:
+(``80:-3000`` steps the wall clock by -3000 ms at 80 ms), ``for`` (whom ``v`` votes for), ``bracket``.
+Characters:
 
     B boot    L F leader, follower    T a term higher     . some line that says nothing of a lease
     c granted check    w the same on the wall clock    o open-ended    x refused    r revoked
     ~ a tick (no line)    k granted check judged at the last tick
-    s round sent    1-9 that node acknowledged the last round    p promise to n1    v vote granted
+    s round sent    1-9 that node acknowledged the last round    p promise to n1    v V vote, pre-vote granted
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class _Row:
         self.node, *words = head.split()
         options = _options(words)
         self.column_ns = int(scale["column"]) * MS
-        self.bracket_ns = int(scale.get("bracket", "0")) * MS
+        self.bracket_ns = int(options.get("bracket", scale.get("bracket", "0"))) * MS
         self.term = int(options.get("term", "1"))
         self.lease_ns = int(options.get("lease", "0")) * MS
         self.rate = float(options.get("rate", "1"))
@@ -129,8 +130,9 @@ class _Row:
                 return RoundSent(self.term, self.round)
             case "p":
                 return Promised(self.term, "n1", 1, own_ns + self.lease_ns)
-            case "v":
-                return Voted(self.term, self.votes_for, pre=False, granted=True, reason=None)
+            case "v" | "V":
+                pre = cell == "V"
+                return Voted(self.term, self.votes_for, pre=pre, granted=True, reason=None)
             case _ if cell.isdigit():
                 return RoundAcked(self.term, self.round, f"n{cell}")
         raise AssertionError(cell)
