@@ -55,7 +55,7 @@ def read(data: bytes, *, name: str) -> Document:
     try:
         _refuse_aliases(text, name)
         node = yaml.compose(text, Loader=yaml.SafeLoader)
-        value = None if node is None else reader.value(node, "", DEPTH_MAX)
+        value = None if node is None else reader.value(node, "")
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = name if mark is None else f"{name}:{mark.line + 1}"
@@ -86,14 +86,14 @@ class _Reader:
         self._name = name
         self._make = yaml.constructor.SafeConstructor()
 
-    def value(self, node: yaml.Node, path: str, depth_left: int) -> Any:
+    def value(self, node: yaml.Node, path: str) -> Any:
         self.lines.setdefault(path, node.start_mark.line + 1)
         match node:
-            case yaml.MappingNode():
-                return self._mapping(node, path, depth_left)
-            case yaml.SequenceNode():
+            case yaml.MappingNode() if node.tag == f"{_TAG}map":
+                return self._mapping(node, path)
+            case yaml.SequenceNode() if node.tag == f"{_TAG}seq":
                 items = enumerate(node.value)
-                return [self.value(item, f"{path}[{place}]", depth_left - 1) for place, item in items]
+                return [self.value(item, f"{path}[{place}]") for place, item in items]
             case yaml.ScalarNode() if node.tag in _PLAIN_TAGS:
                 return self._scalar(node)
             case _:
@@ -103,7 +103,7 @@ class _Reader:
                     where=self._at(node),
                 )
 
-    def _mapping(self, node: yaml.MappingNode, path: str, depth_left: int) -> dict[str, Any]:
+    def _mapping(self, node: yaml.MappingNode, path: str) -> dict[str, Any]:
         read: dict[str, Any] = {}
         for key_node, value_node in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
@@ -113,7 +113,7 @@ class _Reader:
                 raise PlanError(f"the key '{key}' comes twice", where=self._at(key_node))
             inner = f"{path}.{key}" if path else key
             self.lines[inner] = key_node.start_mark.line + 1
-            read[key] = self.value(value_node, inner, depth_left - 1)
+            read[key] = self.value(value_node, inner)
         return read
 
     def _scalar(self, node: yaml.ScalarNode) -> Any:

@@ -61,6 +61,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, process: int, drive: Drive) -> None:
         self._process = process
         self._drive: Drive | None = drive
+        self._now_ns = drive.now_ns
         self._reader = drive.client.reader()
         self._transport: asyncio.WriteTransport | None = None
 
@@ -75,13 +76,10 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Stamp what came in, now that its last byte is here, and hand it on."""
-        if self._drive is None:
-            return
-        now_ns = self._drive.now_ns()
+        now_ns = self._now_ns()
         for message in self._reader.feed(data):
-            if self._drive is None:  # the session dropped us at the message before
-                return
-            self._drive.told(self._process, Answered(message), now_ns)
+            if self._drive is not None:  # a session may leave at any message
+                self._drive.told(self._process, Answered(message), now_ns)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell the session, unless it was the one who left."""

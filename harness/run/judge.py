@@ -96,7 +96,9 @@ class _Hearing:
         self.exercised: dict[str, int] = {}
         self.load_s = 0.0
         for failure in seen.failures:
-            self.because(Outcome.HARNESS_FAILURE, failure)
+            sentence, *story = failure.splitlines()  # a node's last words, for instance
+            self.because(Outcome.HARNESS_FAILURE, sentence)
+            self.notes.extend(story)
 
     def because(self, outcome: Outcome, cause: str) -> None:
         self.causes.setdefault(outcome, []).append(cause)

@@ -1,0 +1,149 @@
+"""Run directories: unique, untricked by links, proof against an umask, read back with suspicion."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from pathlib import Path
+
+import pytest
+
+from harness.store import rundir
+from harness.store.errors import NotARun, StoreError, StoreFull
+from harness.store.files import copy_tail, read_bounded, write_atomic
+
+
+def test_runs_of_one_second_get_different_names(tmp_path: Path) -> None:
+    runs = [rundir.create("x", store=tmp_path / "runs") for _ in range(5)]
+    assert len({run.path for run in runs}) == 5
+    assert all(run.path.parent == tmp_path / "runs" for run in runs)
+
+
+def test_a_name_that_is_a_dangling_link_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "strftime", lambda *_: "20260101T000000")
+    trap = tmp_path / "20260101T000000-x"
+    trap.symlink_to(tmp_path / "elsewhere")
+    run = rundir.create("x", store=tmp_path)
+    assert run.path == tmp_path / "20260101T000000-x-2"
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_an_umask_that_forbids_everything_costs_no_run(tmp_path: Path) -> None:
+    before = os.umask(0o777)
+    try:
+        run = rundir.create("x", store=tmp_path)
+        write_atomic(run.plan, b"x")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(run.path.stat().st_mode) == 0o755
+    assert stat.S_IMODE(run.plan.stat().st_mode) == 0o644
+    assert run.logs.is_dir()
+
+
+def test_a_named_directory_is_taken_only_if_new_or_empty(tmp_path: Path) -> None:
+    out = tmp_path / "a" / "b"
+    assert rundir.create("x", store=tmp_path, out=out).path == out
+    with pytest.raises(StoreError, match="not an empty directory"):
+        rundir.create("x", store=tmp_path, out=out)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert rundir.create("x", store=tmp_path, out=empty).path == empty
+    linked = tmp_path / "linked"
+    linked.symlink_to(tmp_path / "target", target_is_directory=True)
+    with pytest.raises(StoreError):
+        rundir.create("x", store=tmp_path, out=linked)
+
+
+def test_a_store_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="file"):
+        rundir.create("x", store=tmp_path / "file")
+
+
+def test_too_little_room_is_said_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rundir, "FREE_MIN_BYTES", 1 << 60)
+    with pytest.raises(StoreFull, match="MB free"):
+        rundir.create("x", store=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_room_is_set_aside_and_given_back(tmp_path: Path) -> None:
+    run = rundir.create("x", store=tmp_path)
+    (reserve,) = (path for path in run.path.iterdir() if path.is_file())
+    assert reserve.stat().st_blocks * 512 >= rundir.RESERVE_BYTES
+    run.release_reserve()
+    run.release_reserve()
+    assert not reserve.exists()
+
+
+def test_a_verdict_comes_back_and_an_unknown_schema_is_refused_by_name(tmp_path: Path) -> None:
+    run = rundir.create("x", store=tmp_path)
+    run.write_verdict({"outcome": "pass", "path": Path("a")})
+    assert run.read_verdict()["outcome"] == "pass"
+    run.verdict.write_text('{"schema": 99}')
+    with pytest.raises(NotARun, match="schema 99 is unknown"):
+        run.read_verdict()
+    run.verdict.write_text("[" * 100_000)
+    with pytest.raises(NotARun):
+        run.read_verdict()
+
+
+def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(NotARun, match="not a directory"):
+        rundir.existing(tmp_path / "none")
+    with pytest.raises(NotARun, match="holds neither"):
+        rundir.existing(tmp_path)
+    made = rundir.create("x", store=tmp_path)
+    write_atomic(made.plan, b"seed: 1\n")
+    assert rundir.existing(made.path).read_plan() == b"seed: 1\n"
+
+
+def test_reading_follows_no_link_waits_for_no_pipe_and_takes_no_more_than_allowed(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "real").write_bytes(b"secret")
+    (tmp_path / "link").symlink_to("real")
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("link", "pipe", "none"):
+        with pytest.raises(NotARun):
+            read_bounded(tmp_path / name, bytes_max=100)
+    with pytest.raises(NotARun, match="larger than 5 bytes"):
+        read_bounded(tmp_path / "real", bytes_max=5)
+    assert read_bounded(tmp_path / "real", bytes_max=6) == b"secret"
+
+
+def test_evidence_is_read_by_node_in_order(tmp_path: Path) -> None:
+    run = rundir.create("x", store=tmp_path)
+    for name in ("n2.jsonl", "n1.jsonl", "notes.txt"):
+        (run.evidence / name).write_bytes(name.encode())
+    assert list(run.read_evidence().items()) == [("n1", b"n1.jsonl"), ("n2", b"n2.jsonl")]
+    assert rundir.RunDir(tmp_path / "none").read_evidence() == {}
+
+
+def test_a_file_is_whole_or_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "f"
+    write_atomic(target, b"old")
+
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(StoreFull, match="No space left"):
+        write_atomic(target, b"new")
+    monkeypatch.undo()
+    assert target.read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir()] == ["f"]
+
+
+def test_a_log_that_is_too_long_keeps_its_end(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(b"x" * 100 + b"end")
+    assert copy_tail(log, tmp_path / "cut", bytes_max=10)
+    assert (tmp_path / "cut").read_bytes() == b"[the first 93 bytes were left out]\nxxxxxxxend"
+    assert not copy_tail(log, tmp_path / "whole", bytes_max=1000)
+    assert (tmp_path / "whole").read_bytes() == log.read_bytes()
