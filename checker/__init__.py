@@ -14,9 +14,10 @@ from __future__ import annotations
 from checker import formats
 from checker.budget import Budget
 from checker.check import check
+from checker.conventions import Conventions, FailedCas, NilRead, Ties
 from checker.errors import CheckerError, MalformedHistory, ModelError
 from checker.models import MODELS, Model
-from checker.operations import Conventions, FailedCas, History, NilRead, Operation, Ties
+from checker.operations import History, Operation
 from checker.verdict import KeyVerdict, Outcome, Report, Staleness, Violation
 
 __all__ = [

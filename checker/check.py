@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from checker.budget import Budget, Meter
+from checker.conventions import Conventions, FailedCas, NilRead, Ties
 from checker.errors import MalformedHistory
 from checker.events import EventType
 from checker.judging import Judging
 from checker.models import MODELS, Model, detect
-from checker.operations import Conventions, FailedCas, History, NilRead, Ties
 from checker.part import divide
 from checker.search.run import REGISTERS
 from checker.values import show
@@ -26,6 +26,8 @@ from checker.verdict import Outcome, Report, worst
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from checker.operations import History
 
 _CHANGES_NOTHING = "left out: it certainly did not happen"
 

@@ -16,6 +16,8 @@ from typing import Any, Final
 
 import msgspec
 
+from checker.conventions import Conventions  # noqa: TC001 - a field of a struct
+
 HISTORY_SCHEMA: Final = 1
 NEMESIS: Final = "nemesis"
 
@@ -81,6 +83,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     ``origin_ns`` is the CLOCK_MONOTONIC_RAW reading that ``time_ns`` counts from; 0 in the
     simulator. It lets evidence, which is stamped with the raw clock, be laid over the history.
+    ``conventions`` is for histories that were converted from another tool's.
     """
 
     schema: int = HISTORY_SCHEMA
@@ -88,3 +91,4 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     run: str | None = None
     origin_ns: int = 0
     model: str | None = None
+    conventions: Conventions | None = None

@@ -19,50 +19,16 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any, Final
 
 import msgspec
 
-from checker.events import Event, EventType, Header, Served
+from checker.conventions import Conventions, Ties
+from checker.events import EventType, Header, Served
 from checker.values import show
 
 NEVER: Final = 1 << 62
 """The return stamp of an operation that nobody saw end: later than everything."""
-
-
-class Ties(StrEnum):
-    """What equal stamps mean: nothing is known, or the file's order tells."""
-
-    CONCURRENT = "concurrent"
-    ORDERED = "ordered"
-
-
-class NilRead(StrEnum):
-    """What a read of nil means: nil was read, or (Knossos) the value was not recorded."""
-
-    VALUE = "value"
-    WILDCARD = "wildcard"
-
-
-class FailedCas(StrEnum):
-    """What a failed cas without an error code means: the value differed, or nothing at all.
-
-    A code settles it either way: ``MISMATCH`` always means that the value differed (unless DROP asks
-    to ignore it), any other code that the request was refused.
-    """
-
-    ASSERT = "assert"
-    DROP = "drop"
-
-
-class Conventions(msgspec.Struct, frozen=True):
-    """How the tool that wrote a history means it, where tools disagree."""
-
-    nil_read: NilRead = NilRead.VALUE
-    bare_failed_cas: FailedCas = FailedCas.DROP
-    mismatched_cas: FailedCas = FailedCas.ASSERT
-    order_by_stamp: bool = True
 
 
 class Kind(msgspec.Struct, frozen=True):
@@ -175,16 +141,3 @@ class History(Sequence[Operation]):
         if self.stamped and self.conventions.order_by_stamp and ties is Ties.CONCURRENT:
             return self.call_ns, self.return_ns
         return self.call_at, self.return_at
-
-
-__all__ = [
-    "NEVER",
-    "Conventions",
-    "Event",
-    "FailedCas",
-    "History",
-    "Kind",
-    "NilRead",
-    "Operation",
-    "Ties",
-]

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
+from checker.conventions import Conventions
 from checker.errors import MalformedHistory
 from checker.events import NEMESIS, EventType, Header, Served
-from checker.operations import NEVER, Conventions, History, Kind
+from checker.operations import NEVER, History, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

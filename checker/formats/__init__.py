@@ -1,30 +1,40 @@
-"""Histories of many tools, read into one shape.
+"""Histories of many tools, read into one shape, and written for others to check again.
 
 A format is a module with four names: ``NAME``; ``CONVENTIONS``, what its tool means where tools
 disagree; ``sniff(head)``, whether a file looks like it; ``rows(source)``, its events with their lines.
+Those that can be written too have ``write(events, header)``.
+
+For the command line: ``lantern check`` is `read` and then `checker.check`; ``lantern convert`` is
+`read` and then `write`. Both raise `MalformedHistory`, with file, line and sentence (exit 5), and
+ValueError for the name of a format that is none, or that cannot be written (exit 2).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from checker.formats import jepsen_log, jsonl
+from checker.conventions import Conventions
+from checker.events import EventType, Header
+from checker.formats import edn, elle_json, jepsen_log, jsonl, limo, porcupine_kv
 from checker.formats.source import Source
-from checker.pairing import pair
+from checker.pairing import Line, pair
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from types import ModuleType
 
+    from checker.events import Event
     from checker.operations import History
 
-_MODULES: Final[tuple[ModuleType, ...]] = (jepsen_log, jsonl)
+_MODULES: Final[tuple[ModuleType, ...]] = (jepsen_log, limo, porcupine_kv, edn, elle_json, jsonl)
 FORMATS: Final[dict[str, ModuleType]] = {module.NAME: module for module in _MODULES}
+WRITABLE: Final = tuple(name for name, module in FORMATS.items() if hasattr(module, "write"))
 _HEAD_BYTES: Final = 4096
 
 
 def detect(data: bytes) -> str:
     """Return the name of the format ``data`` is in; JSON lines where nothing else fits."""
-    head = data[:_HEAD_BYTES]
+    head = bytes(data[:_HEAD_BYTES])
     return next((name for name, module in FORMATS.items() if module.sniff(head)), jsonl.NAME)
 
 
@@ -39,10 +49,52 @@ def read(data: bytes, *, name: str, format: str = "auto", lenient: bool = False)
     if module is None:
         raise ValueError(f"format {format!r} is none of auto, {', '.join(FORMATS)}")
     source = Source(data=data, name=name, lenient=lenient)
+    rows = module.rows(source)
+    carried = None if source.header is None else source.header.conventions
+    return pair(rows, name=name, format=chosen, conventions=carried or module.CONVENTIONS, source=source)
+
+
+def from_events(
+    events: Iterable[Event], *, name: str = "history", header: Header | None = None
+) -> History:
+    """Return the history of events that are in memory; lines are counted as in a file with a header."""
+    source = Source(data=b"", name=name, header=header)
+    carried = None if header is None else header.conventions
     return pair(
-        module.rows(source),
+        ((line, _line(event)) for line, event in enumerate(events, 2)),
         name=name,
-        format=chosen,
-        conventions=module.CONVENTIONS,
+        format=jsonl.NAME,
+        conventions=carried or jsonl.CONVENTIONS,
         source=source,
+    )
+
+
+def write(history: History, *, format: str = jsonl.NAME) -> bytes:  # noqa: A002 - the option
+    """Return the operations of ``history`` in ``format``, without the nemesis lines.
+
+    JSON lines carry the conventions of the format that the history came from. EDN cannot: there a read
+    of nil counts as unknown, and equal stamps as ordered. Raises ValueError for a format that is not
+    written.
+    """
+    if format not in WRITABLE:
+        raise ValueError(f"format {format!r} cannot be written, only {', '.join(WRITABLE)}")
+    carried = None if history.conventions == Conventions() else history.conventions
+    told = history.header or Header()
+    header = Header(run=told.run, origin_ns=told.origin_ns, model=told.model, conventions=carried)
+    written: bytes = FORMATS[format].write(jsonl.events(history), header)
+    return written
+
+
+def _line(event: Event) -> Line:
+    return Line(
+        process=event.process,
+        type=EventType(event.type).value,
+        f=event.f,
+        key=event.key,
+        value=event.value,
+        index=event.index,
+        time_ns=event.time_ns,
+        node=event.node,
+        error=event.error,
+        evidence=event.evidence,
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from checker.operations import Conventions, FailedCas
+from checker.conventions import Conventions, FailedCas
 from checker.pairing import Line
 
 if TYPE_CHECKING:

@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from checker.conventions import Conventions
 from checker.events import HISTORY_SCHEMA, Event, Header
-from checker.operations import Conventions, History
 from checker.pairing import Line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from checker.formats.source import Rows, Source
+    from checker.operations import History
 
 NAME: Final = "jsonl"
 CONVENTIONS: Final = Conventions()
@@ -39,13 +40,17 @@ def sniff(head: bytes) -> bool:
 
 
 def rows(source: Source) -> Rows:
-    """Yield the events of ``source`` with their lines."""
+    """Return the events of ``source`` with their lines; its header is read at once."""
     data = source.data
     if data[:3] == _BOM:
         source.refuse("a byte order mark: the file was re-encoded on its way here", 1)
         data = data[3:]
     end = _complete(source, data)
-    at, line = _header(source, data)
+    return _events(source, data, end, *_header(source, data))
+
+
+def _events(source: Source, data: bytes, end: int, at: int, line: int) -> Rows:
+    """Yield the events from ``at``, which is on ``line``, to ``end``."""
     while at < end:
         stop = data.find(b"\n", min(at + _BLOCK_BYTES, end - 1)) + 1
         block = data[at : stop or end]

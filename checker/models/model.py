@@ -29,12 +29,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from checker.conventions import Conventions
 from checker.events import EventType
-from checker.operations import Conventions, Operation
 from checker.values import show, tag
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
+
+    from checker.operations import Operation
 
 
 class Model:

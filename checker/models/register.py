@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from checker.conventions import FailedCas, NilRead
 from checker.events import EventType
 from checker.models.model import Model, untag
-from checker.operations import FailedCas, NilRead, Operation
 from checker.values import show, tag
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
+
+    from checker.operations import Operation
 
 
 class Register(Model):

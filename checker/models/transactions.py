@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from checker.conventions import NilRead
 from checker.models.model import Model, untag
-from checker.operations import NilRead, Operation
 from checker.values import show, tag
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
+
+    from checker.operations import Operation
 
 _READS = frozenset({"read", "r"})
 _WRITES = frozenset({"write", "w"})

@@ -12,8 +12,9 @@ from enum import IntEnum
 from itertools import compress
 from typing import TYPE_CHECKING, Any, Final
 
+from checker.conventions import Conventions, FailedCas, NilRead
 from checker.events import EventType
-from checker.operations import NEVER, Conventions, FailedCas, Kind, NilRead
+from checker.operations import NEVER, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence

@@ -1,0 +1,247 @@
+"""Histories of Jepsen and Knossos: EDN maps, in a vector, in a list, or one after another.
+
+    {:process 0, :type :invoke, :f :write, :value 1}
+
+A small reader of EDN lives here too: keywords become strings, sets sorted lists, tagged literals what is
+tagged (a record of ``#jepsen.history.Op{...}`` is a map). A process is a number, or a keyword or string.
+
+Conventions of these tools: the order of the lines counts, and ``:time`` is only shown (Jepsen's stamps
+may run backwards between threads); a read of nil is one whose value nobody recorded; a failed operation
+did not happen, and that is all it says, a failed cas included.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Any, Final
+
+from checker.conventions import Conventions, NilRead
+from checker.pairing import Line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from checker.events import Event, Header
+    from checker.formats.source import Rows, Source
+
+NAME: Final = "edn"
+CONVENTIONS: Final = Conventions(nil_read=NilRead.WILDCARD, order_by_stamp=False)
+
+_TOKEN: Final = re.compile(
+    r"""[\s,]+ | ;[^\n]*
+    | (?P<string>"(?:[^"\\]|\\.)*")
+    | (?P<discard>\#_) | (?P<set>\#\{) | (?P<tag>\#[^\s,()\[\]{}"]+)
+    | (?P<open>[(\[{]) | (?P<close>[)\]}])
+    | (?P<char>\\(?:newline|space|tab|return|u[0-9a-fA-F]{4}|.))
+    | (?P<atom>[^\s,()\[\]{}"\#\\;][^\s,()\[\]{}";]*)""",
+    re.VERBOSE | re.DOTALL,
+)
+_CLOSES: Final = {"(": ")", "[": "]", "{": "}", "#{": "}"}
+_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+_ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_CHARS: Final = {"newline": "\n", "space": " ", "tab": "\t", "return": "\r"}
+_NUMBER: Final = re.compile(r"[+-]?\d")
+_FIELDS: Final = frozenset(Line.__struct_fields__)
+
+
+class EdnError(ValueError):
+    """Not EDN, at ``offset`` characters into the text."""
+
+    def __init__(self, sentence: str, offset: int) -> None:
+        self.sentence = sentence
+        self.offset = offset
+        super().__init__(sentence)
+
+
+def sniff(head: bytes) -> bool:
+    """Return whether a file that starts with ``head`` is of this format."""
+    return re.search(rb"\{\s*:[a-z-]+\s", head) is not None and b":type" in head
+
+
+def rows(source: Source) -> Rows:
+    """Return the events of ``source`` with their lines."""
+    text = source.data.decode("utf-8", "replace")
+    breaks = [found.start() for found in re.finditer("\n", text)]
+    try:
+        for offset, form in forms(text):
+            for at, event in _flat(offset, form):
+                line = bisect_right(breaks, at) + 1
+                found = _line(event, source, line)
+                if found is not None:
+                    yield line, found
+    except EdnError as error:
+        line = bisect_right(breaks, error.offset) + 1
+        source.refuse(f"not EDN ({error.sentence})", line)
+
+
+def write(history: Iterable[Event], header: Header | None = None) -> bytes:
+    """Return ``history`` in this format, one map a line; the header has no place in it."""
+    del header
+    return b"".join(_map(event).encode() + b"\n" for event in history)
+
+
+def forms(  # noqa: C901 - one case a token
+    text: str,
+) -> Iterator[tuple[int, Any]]:
+    """Yield the top-level forms of ``text`` with their offsets; raises `EdnError`.
+
+    Maps become `Form`s, so that an event knows its place.
+    """
+    stack: list[tuple[str, int, list[Any]]] = []
+    discards: list[int] = []
+    at = 0
+    while at < len(text):
+        found = _TOKEN.match(text, at)
+        if found is None:
+            raise EdnError(f"nothing begins with {text[at]!r}", at)
+        start, at = at, found.end()
+        kind, token = found.lastgroup, found.group()
+        if kind is None or kind == "tag":
+            continue
+        if kind in {"open", "set"}:
+            stack.append((token, start, []))
+            continue
+        if kind == "discard":
+            discards.append(len(stack))
+            continue
+        if kind == "close":
+            if not stack or _CLOSES[stack[-1][0]] != token:
+                raise EdnError(f"'{token}' closes nothing", start)
+            opened, start, items = stack.pop()
+            value = _collection(opened, start, items)
+        else:
+            value = _scalar(kind, token, start)
+        if discards and discards[-1] == len(stack):
+            discards.pop()
+        elif stack:
+            stack[-1][2].append(value)
+        else:
+            yield start, value
+    if stack:
+        raise EdnError(f"'{stack[-1][0]}' is never closed", stack[-1][1])
+
+
+class Form(dict[Any, Any]):
+    """A map, and where it stood."""
+
+    offset = 0
+
+
+def _collection(opened: str, start: int, items: list[Any]) -> Any:
+    if opened == "#{":
+        return sorted(items, key=repr)
+    if opened != "{":
+        return items
+    if len(items) % 2:
+        raise EdnError("a map with a key that has no value", start)
+    try:
+        form = Form(zip(items[::2], items[1::2], strict=True))
+    except TypeError:
+        form = Form(zip(map(repr, items[::2]), items[1::2], strict=True))
+    form.offset = start
+    return form
+
+
+def _scalar(kind: str, token: str, start: int) -> Any:
+    if kind == "string":
+        return _ESCAPE.sub(lambda found: _unescape(found[1]), token[1:-1])
+    if kind == "char":
+        return _CHARS.get(
+            token[1:], chr(int(token[2:], 16)) if token[1] == "u" and len(token) > 2 else token[1]
+        )
+    if token in {"nil", "true", "false"}:
+        return {"nil": None, "true": True, "false": False}[token]
+    if not _NUMBER.match(token):
+        return token.removeprefix(":")
+    try:
+        return int(token.removesuffix("N"))
+    except ValueError:
+        try:
+            return float(token.removesuffix("M"))
+        except ValueError:
+            raise EdnError(f"'{token}' is no number", start) from None
+
+
+def _unescape(code: str) -> str:
+    return chr(int(code[1:], 16)) if len(code) > 1 else _ESCAPES.get(code, code)
+
+
+def _flat(offset: int, form: Any) -> Iterator[tuple[int, Any]]:
+    """Yield the events of a top-level form: itself, or those in it."""
+    if isinstance(form, list):
+        for each in form:
+            yield getattr(each, "offset", offset), each
+    else:
+        yield offset, form
+
+
+def _line(form: Any, source: Source, line: int) -> Line | None:
+    """Return the event that a map is; None if it was refused and skipped."""
+    if not isinstance(form, dict):
+        source.refuse("not a map", line)
+        return None
+    process, kind, f = form.get("process"), form.get("type"), form.get("f")
+    if not isinstance(process, int | str) or isinstance(process, bool):
+        source.refuse(":process is missing, or neither a number nor a name", line)
+        return None
+    if not isinstance(kind, str) or not isinstance(f, str):
+        source.refuse(":type and :f are needed", line)
+        return None
+    index, time = form.get("index"), form.get("time")
+    return Line(
+        process=process,
+        type=kind,
+        f=f,
+        key=form.get("key"),
+        value=_plain(form.get("value")),
+        index=index if isinstance(index, int) else None,
+        time=time if isinstance(time, int) else None,
+        node=form["node"] if isinstance(form.get("node"), str) else None,
+        error=form.get("error"),
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Return ``value`` with plain dicts in it."""
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    return value
+
+
+def _map(event: Event) -> str:
+    parts = [
+        f":index {event.index}, :time {event.time_ns}, :type :{event.type}",
+        f":process {_edn(event.process)}",
+    ]
+    parts.append(f":f {_keyword(event.f)}")
+    if event.key is not None:
+        parts.append(f":key {_edn(event.key)}")
+    parts.append(f":value {_edn(event.value)}")
+    if event.node is not None:
+        parts.append(f":node {_edn(event.node)}")
+    if event.error is not None:
+        parts.append(f":error {_edn(event.error)}")
+    return "{" + ", ".join(parts) + "}"
+
+
+def _keyword(name: str) -> str:
+    return f":{name}" if re.fullmatch(r"[A-Za-z*!_?<>=+-][\w*!?<>=+.-]*", name) else _edn(name)
+
+
+def _edn(value: Any) -> str:
+    match value:
+        case None:
+            return "nil"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+        case list() | tuple():
+            return "[" + " ".join(map(_edn, value)) + "]"
+        case dict():
+            return "{" + ", ".join(f"{_edn(key)} {_edn(each)}" for key, each in value.items()) + "}"
+        case _:
+            return str(value)
