@@ -115,6 +115,22 @@ def test_f5_nothing_but_time_ends_a_promise() -> None:
     assert core.ask_vote(10).reason == "lease"
 
 
+def test_f5_a_promise_is_never_shortened() -> None:
+    core = promised()
+    core.core._election.extend_promise(core.mono_ns + 1)
+    core.jump(E - 1)
+    assert core.ask_vote(9).reason == "lease"
+
+
+def test_f3_hearing_the_leader_ends_a_campaign_that_only_asked() -> None:
+    core = promised()
+    core.jump(E)
+    core.feed(CampaignNow())
+    core.beat(round_=5)
+    core.hear("n3", VoteReply(2, True, True))
+    assert core.term == 1
+
+
 def test_f6_granting_a_vote_puts_the_own_campaign_off() -> None:
     core = Lone()
     core.advance(E - 1)

@@ -103,6 +103,19 @@ def test_a_candidate_asks_and_counts_itself_only_once_its_vote_is_durable() -> N
     assert core.role() is Role.LEADER
 
 
+def test_an_older_persist_is_not_the_own_vote() -> None:
+    core = Lone()
+    core.beat(entries=entries(1))
+    entry_seq = core.seq
+    core.advance(E)
+    core.hear("n2", VoteReply(2, True, True))
+    core.feed(Persisted(entry_seq))
+    core.hear("n3", VoteReply(2, False, True))
+    assert core.role() is Role.CANDIDATE
+    core.persist()
+    assert core.role() is Role.LEADER
+
+
 def test_votes_of_a_majority_make_a_leader_and_one_voter_counts_once() -> None:
     core = Lone(nodes=5)
     core.campaign()
@@ -338,6 +351,33 @@ def test_lost_entries_are_sent_again_after_the_next_heartbeat_is_refused() -> No
     assert core.last_append("n2").entries == (Entry(2, 1, Op.WRITE, "x", 1),)
 
 
+def test_a_peer_that_disagrees_is_probed_with_one_message_that_only_the_heartbeat_repeats() -> None:
+    core = Lone()
+    core.serve()
+    core.request(Op.WRITE, "x", 1)
+    core.ack("n2", ok=False, match_index=0, conflict_index=2)
+    core.hush()
+    core.request(Op.WRITE, "x", 2)
+    assert core.said(Append, "n2") == []
+    core.advance(H)
+    assert [[e.index for e in m.entries] for m in core.said(Append, "n2")] == [[2, 3]]
+    core.advance(H)
+    assert [[e.index for e in m.entries] for m in core.said(Append, "n2")] == [[2, 3]] * 2
+    core.ack("n2")
+    core.request(Op.WRITE, "x", 3)
+    assert [e.index for e in core.last_append("n2").entries] == [4]
+
+
+def test_however_many_appends_were_lost_a_refusal_starts_afresh() -> None:
+    core = Lone()
+    core.serve()
+    for i in range(core.config.limits.appends_max):
+        core.request(Op.WRITE, "x", i)
+    core.advance(H)
+    core.ack("n2", ok=False, match_index=0, conflict_index=2)
+    assert core.last_append("n2").entries[0].index == 2
+
+
 def test_at_most_so_many_appends_are_in_flight_and_the_rest_gathers() -> None:
     core = Lone()
     core.serve()
@@ -407,6 +447,9 @@ def test_a_write_whose_leader_steps_down_is_uncertain() -> None:
     core.request(Op.WRITE, "x", 1)
     core.beat(term=2, leader="n3")
     assert [(r.code, r.leader) for r in core.replies] == [(Code.UNCERTAIN, "n3")]
+    core.beat(term=2, leader="n3", round_=2, prev_index=2, prev_term=1, commit_index=2)
+    assert core.core.status(core.reading).applied_index == 2
+    assert len(core.replies) == 1, "said once, whatever became of it"
 
 
 def test_a_cas_that_does_not_match_says_so_and_changes_nothing() -> None:

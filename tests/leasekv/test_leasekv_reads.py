@@ -93,6 +93,31 @@ def test_r2_an_append_confirms_reads_too() -> None:
     assert [r.code for r in core.replies] == [None, None]
 
 
+def test_r2_a_round_that_only_a_laggard_got_does_not_count_as_sent() -> None:
+    core = leader(nodes=5)
+    core.request(Op.READ)
+    first = core.last_append("n2")
+    core.request(Op.READ)
+    core.ack("n5", first, ok=False, match_index=0, conflict_index=1)
+    assert core.last_append("n5").round == first.round + 1
+    core.ack("n3", first)
+    core.ack("n2", first)
+    assert len(core.replies) == 1
+    assert core.last_append("n2").round > first.round + 1
+
+
+def test_r2_a_new_leadership_sends_rounds_at_once_again() -> None:
+    core = leader()
+    core.advance(9 * H)
+    core.request(Op.READ)
+    core.beat(term=2)
+    core.persist()
+    core.jump(E)
+    core.serve()
+    core.request(Op.READ)
+    assert len(core.said(Append, "n2")) == 1
+
+
 def test_r2_a_lost_round_is_made_good_by_the_next_heartbeat() -> None:
     core = leader()
     core.request(Op.READ)
@@ -199,6 +224,7 @@ def test_r7_a_follower_that_gets_no_index_says_no_quorum() -> None:
     core.request(Op.READ)
     core.advance(E // 2)
     assert [r.code for r in core.replies] == [Code.NO_QUORUM]
+    assert core.core._reads._tickets == {}, "nothing is kept"
 
 
 def test_r7_a_follower_that_cannot_apply_in_time_says_so() -> None:

@@ -74,7 +74,7 @@ class Outbox:
 
     def durable(self, seq: int) -> None:
         """Release what waited for ``seq`` or less."""
-        self.durable_seq = max(self.durable_seq, seq)
+        self.durable_seq = seq
         if not self._held:
             return
         waiting = list(self._held)

@@ -1,8 +1,9 @@
 """Terms and roles: who becomes what, and what ends with it.
 
 Leadership ends before anything else happens: the lease and every round in flight are void, clients are
-told what is known of their requests, and only then is the message that ended it handled (L6). A leader
-that would grant a vote has thereby dropped its lease first (L7). Becoming leader again starts empty.
+told what is known of their requests, and only then is the message that ended it handled (L6), so
+becoming leader again starts empty. A leader that would grant a vote has thereby dropped its lease first
+(L7).
 """
 
 from __future__ import annotations
@@ -96,7 +97,6 @@ class Roles:
         state.leader = state.config.node
         state.out.fact(RoleChanged(state.term, Role.LEADER.value))
         self._election.end()
-        self._lease.void(1)
         self._replication.start()
         state.noop_index = self._writes.append(Op.NOOP)
         self._replication.beat()
