@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from checker import MODELS, Budget, MalformedHistory
+from checker import MODELS, Budget, FailedCas, MalformedHistory, NilRead, Ties
 from checker import check as check_history
 from checker.formats import FORMATS, read
-from checker.operations import FailedCas, NilRead, Ties
 from harness.outcome import Outcome, worst
 from harness.report import checked
 from harness.report.escape import plain
@@ -58,6 +57,9 @@ MEGABYTE: Final = 1 << 20
     "--memory-limit", "memory_mb", type=options.COUNT, default=4096, help="Megabytes to hold at most."
 )
 @click.option("--all", "all_keys", is_flag=True, help="Judge every key, also after the first violation.")
+@click.option(
+    "--paranoid", is_flag=True, help="Judge the judge: replay every order, prove every proof again."
+)
 @click.option("--lenient", is_flag=True, help="Skip lines that cannot be read, and say so.")
 @options.as_json
 @click.pass_obj
@@ -116,6 +118,7 @@ def _verdict(path: str, **how: Any) -> Judged:
         nil_read=None if how["nil_read"] is None else NilRead(how["nil_read"]),
         failed_cas=None if how["failed_cas"] is None else FailedCas(how["failed_cas"]),
         all_keys=how["all_keys"],
+        paranoid=how["paranoid"],
     )
     said = checked.as_json(report, load_s=load_s)
     lines = [*checked.lines(report, path=path)]

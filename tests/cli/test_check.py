@@ -272,3 +272,8 @@ def test_the_verb_can_be_called_in_process(tmp_path: Path, capsys: pytest.Captur
     outcome = check.main([save(tmp_path, "good.jsonl", GOOD)], standalone_mode=False, obj=Output())
     assert outcome.code == 0
     assert capsys.readouterr().out.startswith("PASS")
+
+
+def test_a_paranoid_check_says_the_same(lantern: Lantern, tmp_path: Path) -> None:
+    assert lantern("check", "--paranoid", save(tmp_path, "good.jsonl", GOOD)).returncode == 0
+    assert lantern("check", "--paranoid", save(tmp_path, "stale.jsonl", STALE)).returncode == 1
