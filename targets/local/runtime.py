@@ -135,7 +135,10 @@ def find() -> list[Found]:
     for base in bases():
         for path in sorted(base.glob("lantern-*-*-*")):
             owner = owner_of(path.name)
-            status = path.lstat()
+            try:
+                status = path.lstat()
+            except FileNotFoundError:
+                continue  # a run that has just ended
             private = stat.S_ISDIR(status.st_mode) and stat.S_IMODE(status.st_mode) == 0o700
             if owner is not None and private and status.st_uid == os.getuid():
                 found.append(Found(path, owner, _read(path / MANIFEST)))
