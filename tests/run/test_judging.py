@@ -1,0 +1,154 @@
+"""How outcomes weigh against each other: a matrix of small histories and what else went wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from checker.events import Event, EventType, Header
+from checker.evidence_lines import header as evidence_header
+from harness.outcome import Outcome
+from harness.plan import ScheduleFrom, plan_from
+from harness.run import judge as judging
+from harness.run.judge import Seen, judge
+
+if TYPE_CHECKING:
+    from harness.plan import Plan
+    from harness.run.judge import Judgement
+
+EVIDENCE = {node: evidence_header(node) for node in ("n1", "n2", "n3")}
+
+
+def history(*operations: tuple[str, Any, EventType]) -> bytes:
+    """Return a history of operations, one after the other."""
+    events = [msgspec.structs.asdict(Header())]
+    for number, (f, value, ended) in enumerate(operations):
+        asked = None if f == "read" else value
+        for place, (kind, told) in enumerate(((EventType.INVOKE, asked), (ended, value))):
+            index = 2 * number + place
+            events.append(
+                msgspec.to_builtins(
+                    Event(
+                        index=index,
+                        time_ns=index,
+                        process=number,
+                        type=kind,
+                        f=f,
+                        key="x",
+                        value=told,
+                        node="n1",
+                    )
+                )
+            )
+    return msgspec.json.Encoder().encode_lines(events)
+
+
+OK = EventType.OK
+GOOD = history(("write", 1, OK), ("read", 1, OK))
+STALE = history(("write", 1, OK), ("write", 2, OK), ("read", 1, OK))
+BROKEN = GOOD + b'{"index": 99, "process": 9, "type": "ok", "f": "read", "time_ns": 99}\n'
+
+
+@pytest.fixture
+def plan(monkeypatch: pytest.MonkeyPatch) -> Plan:
+    """Return a plan whose claims are all exercised unless a test says otherwise."""
+    made = plan_from(None, {"seed": 1, "faults": "none"})
+    claims = judging.POLICIES[made.policy].claims
+    monkeypatch.setattr(judging.exercising, "count", lambda *_: dict.fromkeys(claims, 5))
+    return made
+
+
+def told(plan: Plan, data: bytes | None, **seen: Any) -> Judgement:
+    return judge(plan, data, EVIDENCE, Seen(**seen))
+
+
+@pytest.mark.parametrize(
+    ("data", "seen", "outcome"),
+    [
+        (GOOD, {}, Outcome.PASS),
+        (STALE, {}, Outcome.VIOLATION),
+        (BROKEN, {}, Outcome.MALFORMED),
+        (GOOD, {"failures": ["the disk is full"]}, Outcome.HARNESS_FAILURE),
+        (GOOD, {"unreliable": "the host slept"}, Outcome.UNKNOWN),
+        (GOOD, {"interrupted": "SIGINT"}, Outcome.INTERRUPTED),
+        (STALE, {"failures": ["the disk is full"]}, Outcome.VIOLATION),
+        (STALE, {"unreliable": "the host slept"}, Outcome.VIOLATION),
+        (STALE, {"interrupted": "SIGINT"}, Outcome.VIOLATION),
+        (STALE, {"missed": ["step 2 missed"]}, Outcome.VIOLATION),
+        (BROKEN, {"failures": ["the disk is full"]}, Outcome.MALFORMED),
+        (GOOD, {"unreliable": "slept", "failures": ["full"]}, Outcome.HARNESS_FAILURE),
+        (GOOD, {"unreliable": "slept", "missed": ["step 2 missed"]}, Outcome.UNKNOWN),
+        (None, {"failures": ["it never started"]}, Outcome.HARNESS_FAILURE),
+        (None, {"interrupted": "SIGINT"}, Outcome.INTERRUPTED),
+    ],
+)
+def test_the_worst_that_is_certain_is_the_outcome(
+    plan: Plan, data: bytes | None, seen: dict[str, Any], outcome: Outcome
+) -> None:
+    judged = told(plan, data, **seen)
+    assert judged.outcome is outcome
+    assert (judged.reason is None) == (outcome is Outcome.PASS)
+
+
+@pytest.mark.parametrize(
+    ("source", "outcome"),
+    [
+        (ScheduleFrom.SEED, Outcome.PASS),
+        (ScheduleFrom.AIMED, Outcome.NOT_EXERCISED),
+        (ScheduleFrom.FILE, Outcome.NOT_EXERCISED),
+    ],
+)
+def test_a_missed_step_weighs_by_where_the_schedule_came_from(
+    plan: Plan, source: ScheduleFrom, outcome: Outcome
+) -> None:
+    made = msgspec.structs.replace(plan, schedule_from=source)
+    judged = told(made, GOOD, missed=["step 2 missed"])
+    assert judged.outcome is outcome
+    assert "step 2 missed" in (judged.notes if outcome is Outcome.PASS else [judged.reason])
+
+
+def test_a_claim_that_was_not_exercised_is_no_pass_unless_allowed(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judging.exercising, "count", lambda *_: {"lease-reads": 3, "other": 9})
+    judged = told(plan, GOOD)
+    assert judged.outcome is Outcome.NOT_EXERCISED
+    assert judged.exercised == {
+        "lease-reads": 3,
+        "leader-changes": 0,
+        "deposed-reads": 0,
+        "clock-bend": 0,
+    }
+    allowed = told(msgspec.structs.replace(plan, allow=("not-exercised",)), GOOD)
+    assert allowed.outcome is Outcome.PASS
+    assert any("not exercised" in note for note in allowed.notes)
+
+
+def test_an_empty_history_is_not_exercised(plan: Plan) -> None:
+    assert told(plan, history()).outcome is Outcome.NOT_EXERCISED
+
+
+@pytest.mark.parametrize("broken", ["check", "judge_evidence"])
+def test_a_judge_that_breaks_silences_no_other(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("a bug in a judge")
+
+    monkeypatch.setattr(judging, broken, fail)
+    judged = told(plan, STALE)
+    assert any("a bug in a judge" in cause for cause in judged.causes[Outcome.HARNESS_FAILURE])
+    assert judged.outcome is (
+        Outcome.VIOLATION if broken == "judge_evidence" else Outcome.HARNESS_FAILURE
+    )
+    assert judged.exercised["lease-reads"] == 5
+    if broken == "check":
+        assert judged.oracles
+
+
+def test_evidence_that_is_broken_leaves_the_history_its_verdict(plan: Plan) -> None:
+    judged = judge(plan, STALE, {"n1": b"nothing of the kind\n"}, Seen())
+    assert judged.outcome is Outcome.VIOLATION
+    assert Outcome.HARNESS_FAILURE in judged.causes

@@ -1,0 +1,403 @@
+"""Whole runs on a make-believe cluster: real sockets, real signals, no processes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from checker import formats
+from harness.outcome import Outcome
+from harness.plan import plan_from
+from harness.run.run import run
+from harness.store.errors import StoreFull
+from harness.store.history import HistoryWriter
+from nemesis import parse
+from targets.clock import MS, Reading
+from targets.cluster import (
+    ClockBend,
+    Link,
+    LinkState,
+    NodeStatus,
+    Open,
+    Primitive,
+    ProcessState,
+    Role,
+    TargetError,
+)
+from targets.leasekv.messages import Code, Response
+from targets.leasekv.wire import encode, request_decoder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from harness.plan import Plan
+    from harness.run.result import RunResult
+    from targets.leasekv.messages import Request
+
+NODES = ("n1", "n2", "n3")
+CUT = [{"after": "stable", "do": "cut", "shape": "isolate-one", "target": "leader", "for": 30}]
+
+
+class Register(asyncio.Protocol):
+    """One node's end of one client connection."""
+
+    def __init__(self, cluster: FakeCluster, node: str) -> None:
+        self.cluster, self.node = cluster, node
+        self.decoder = request_decoder()
+        self.transport: asyncio.WriteTransport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.WriteTransport)
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        for request in self.decoder.feed(data):
+            answer = self.cluster.answer(self.node, request)
+            if isinstance(answer, Response):
+                self.transport.write(encode(answer))
+            elif answer is not None:
+                self.transport.write(answer)
+
+
+class FakeCluster:
+    """A `Cluster` that lives in this process; n1 leads. Tests replace what they want otherwise."""
+
+    def __init__(self) -> None:
+        self.nodes = NODES
+        self.values: dict[Any, Any] = {}
+        self.links: dict[Link, LinkState] = {}
+        self.begun = 0
+        self.stopped = 0
+        self.on_start: Callable[[], Any] = lambda: None
+        self.servers: dict[str, asyncio.Server] = {}
+        self.told: Callable[[str, Request], Response | bytes | None] = self.register
+
+    def answer(self, node: str, request: Request) -> Response | bytes | None:
+        return self.told(node, request)
+
+    def register(self, node: str, request: Request) -> Response:
+        match request.op, request.value:
+            case "read", _:
+                return Response(request.id, value=self.values.get(request.key))
+            case _ if node != "n1":
+                return Response(request.id, code=Code.NOT_LEADER, leader="n1")
+            case "cas", [old, new] if self.values.get(request.key) == old:
+                self.values[request.key] = new
+            case "cas", _:
+                return Response(request.id, code=Code.MISMATCH)
+            case _, value:
+                self.values[request.key] = value
+        return Response(request.id)
+
+    def supports(self, primitive: Primitive) -> str | None:
+        return None if primitive is Primitive.LINKS else "not here"
+
+    async def start(self) -> None:
+        self.begun += 1
+        await asyncio.sleep(0)
+        waited = self.on_start()
+        if waited is not None:
+            await waited
+        loop = asyncio.get_running_loop()
+        for node in NODES:
+            server = await loop.create_server(lambda node=node: Register(self, node), "127.0.0.1", 0)
+            self.servers[node] = server
+
+    async def stop(self) -> None:
+        self.stopped += 1
+        for server in self.servers.values():
+            server.close()
+
+    def address(self, node: str) -> tuple[str, int]:
+        host, port = self.servers[node].sockets[0].getsockname()
+        return host, port
+
+    async def status(self, node: str) -> NodeStatus | None:
+        return NodeStatus(
+            node=node,
+            role=Role.LEADER if node == "n1" else Role.FOLLOWER,
+            term=1,
+            leader="n1",
+            commit_index=1,
+            applied_index=1,
+            lease_remaining_ns=None,
+            own=Reading(0, 0),
+            true_ns=0,
+        )
+
+    def state(self, node: str) -> ProcessState:
+        assert node in NODES
+        return ProcessState.RUNNING
+
+    def set_link(self, link: Link, state: LinkState) -> None:
+        self.links[link] = state
+
+    def link_state(self, link: Link) -> LinkState:
+        return self.links.get(link, Open())
+
+    async def pause(self, node: str) -> None:
+        raise NotImplementedError(node)
+
+    async def resume(self, node: str) -> None:
+        raise NotImplementedError(node)
+
+    async def kill(self, node: str) -> None:
+        raise NotImplementedError(node)
+
+    async def restart(self, node: str) -> None:
+        raise NotImplementedError(node)
+
+    async def bend_clock(self, node: str, bend: ClockBend) -> None:
+        raise NotImplementedError(node, bend)
+
+    async def campaign(self, node: str) -> None:
+        raise NotImplementedError(node)
+
+    async def set_apply_delay(self, node: str, delay_ns: int) -> None:
+        raise NotImplementedError(node, delay_ns)
+
+    async def set_sync_delay(self, node: str, delay_ns: int) -> None:
+        raise NotImplementedError(node, delay_ns)
+
+
+@pytest.fixture
+def cluster() -> FakeCluster:
+    return FakeCluster()
+
+
+def plan(**changes: Any) -> Plan:
+    short = {"settle_ns": 50 * MS, "read_timeout_ns": 100 * MS, "write_timeout_ns": 200 * MS}
+    schedule = changes.pop("schedule", None)
+    made = plan_from(None, {"seed": 1, "faults": "none", "time": 0.4, **short, **changes})
+    if schedule is None:
+        return made
+    parse(schedule)
+    return msgspec.structs.replace(made, schedule=tuple(schedule))
+
+
+def go(cluster: FakeCluster, plan: Plan, tmp_path: Path, said: list[str] | None = None) -> RunResult:
+    story = said if said is not None else []
+    return run(plan, store_dir=tmp_path / "runs", cluster_of=lambda *_: cluster, say=story.append)
+
+
+def signal_when(story: list[str], word: str, *numbers: signal.Signals) -> Callable[[str], None]:
+    """Return a listener that signals this process, as a person would, once a phase is told."""
+
+    def say(line: str) -> None:
+        story.append(line)
+        if line.endswith(word):
+            for number in numbers:
+                os.kill(os.getpid(), number)
+
+    return say
+
+
+def test_a_run_ends_with_files_and_a_verdict(cluster: FakeCluster, tmp_path: Path) -> None:
+    result = go(cluster, plan(), tmp_path)
+    (directory,) = (tmp_path / "runs").iterdir()
+    names = {path.name for path in directory.iterdir()}
+    assert names == {"plan.yaml", "schedule.yaml", "history.jsonl", "verdict.json", "evidence", "logs"}
+    assert result.outcome is Outcome.NOT_EXERCISED  # nobody wrote evidence
+    assert result.json["violation"] is None
+    assert result.view.operations["read"]["ok"] > 20
+    assert result.json["replay"] == f"lantern run {directory}/plan.yaml"
+    assert plan_from(directory / "plan.yaml", {}) == plan()
+    assert cluster.stopped == 1
+    history = formats.read((directory / "history.jsonl").read_bytes(), name="h")
+    assert history.header is not None
+    assert history.header.run == directory.name
+
+
+def test_a_stale_answer_is_a_violation_with_its_proof(cluster: FakeCluster, tmp_path: Path) -> None:
+    def stale(node: str, request: Request) -> Response:
+        answer = cluster.register(node, request)
+        return (
+            msgspec.structs.replace(answer, value=None)
+            if request.op == "read" and node == "n3"
+            else answer
+        )
+
+    cluster.told = stale
+    result = go(cluster, plan(), tmp_path)
+    assert result.outcome is Outcome.VIOLATION
+    assert result.view.proof is not None
+    assert result.view.proof.kind == "history"
+    assert result.json["violation"]["operations"]
+
+
+def test_a_target_that_cannot_be_set_up_is_a_harness_failure(
+    cluster: FakeCluster, tmp_path: Path
+) -> None:
+    async def fail() -> None:
+        raise TargetError("n2: port 1 is in use\n  more of the log")
+
+    cluster.on_start = fail
+    result = go(cluster, plan(), tmp_path)
+    assert result.outcome is Outcome.HARNESS_FAILURE
+    assert result.reason == "n2: port 1 is in use"
+    assert "  more of the log" in result.view.notes
+    assert cluster.stopped == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_load_heals_and_checks(
+    cluster: FakeCluster, tmp_path: Path, number: signal.Signals
+) -> None:
+    handlers = signal.getsignal(number)
+    story: list[str] = []
+    began_s = time.monotonic()
+    result = run(
+        plan(time=60.0, schedule=CUT),
+        store_dir=tmp_path,
+        cluster_of=lambda *_: cluster,
+        say=signal_when(story, "load", number),
+    )
+    assert result.outcome is Outcome.INTERRUPTED
+    assert result.reason == number.name
+    assert time.monotonic() - began_s < 20
+    assert result.view.operations or result.json["operations"] == 0
+    assert all(state == Open() for state in cluster.links.values())
+    assert cluster.stopped == 1
+    assert signal.getsignal(number) == handlers
+    assert "checking" in story
+
+
+def test_a_signal_while_faults_are_in_force_heals_them(cluster: FakeCluster, tmp_path: Path) -> None:
+    real = cluster.set_link
+    signalled = []
+
+    def set_link(link: Link, state: LinkState) -> None:
+        real(link, state)
+        if not signalled:
+            signalled.append(link)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    cluster.set_link = set_link  # type: ignore[method-assign]
+    result = go(cluster, plan(time=60.0, schedule=CUT), tmp_path)
+    assert result.outcome is Outcome.INTERRUPTED
+    assert len(cluster.links) == 4
+    assert all(state == Open() for state in cluster.links.values())
+
+
+def test_a_second_signal_heals_and_skips_the_rest(cluster: FakeCluster, tmp_path: Path) -> None:
+    cluster.told = lambda _node, _request: None
+    story: list[str] = []
+    real = cluster.set_link
+    signalled = []
+
+    def set_link(link: Link, state: LinkState) -> None:
+        real(link, state)
+        if not signalled:
+            signalled.append(link)
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    cluster.set_link = set_link  # type: ignore[method-assign]
+    result = go(cluster, plan(time=60.0, schedule=CUT), tmp_path, story)
+    assert result.outcome is Outcome.INTERRUPTED
+    assert "checking" not in story
+    assert all(state == Open() for state in cluster.links.values())
+    assert cluster.stopped == 1
+
+
+def test_a_signal_while_the_cluster_starts_stops_it(cluster: FakeCluster, tmp_path: Path) -> None:
+    async def never() -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.sleep(60)
+
+    cluster.on_start = never
+    result = go(cluster, plan(), tmp_path)
+    assert result.outcome is Outcome.INTERRUPTED
+    assert cluster.stopped == 1
+
+
+def test_a_full_disk_heals_and_judges_what_was_written(
+    cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushes = []
+    real = HistoryWriter.flush
+
+    def flush(self: HistoryWriter) -> None:
+        flushes.append(self)
+        if len(flushes) == 30:
+            self.broken = StoreFull("history.jsonl: No space left on device")
+            raise self.broken
+        real(self)
+
+    monkeypatch.setattr(HistoryWriter, "flush", flush)
+    result = go(cluster, plan(time=60.0, schedule=CUT), tmp_path)
+    assert result.outcome is Outcome.HARNESS_FAILURE
+    assert "No space left" in str(result.reason)
+    assert result.json["operations"] > 0
+    assert all(state == Open() for state in cluster.links.values())
+
+
+def test_a_full_disk_does_not_hide_a_violation(
+    cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.told = lambda node, request: (
+        Response(request.id, value=12345) if request.op == "read" else cluster.register(node, request)
+    )
+    real = HistoryWriter.close
+
+    def close(self: HistoryWriter) -> None:
+        real(self)
+        self.broken = StoreFull("history.jsonl: No space left on device")
+
+    monkeypatch.setattr(HistoryWriter, "close", close)
+    result = go(cluster, plan(), tmp_path)
+    assert result.outcome is Outcome.VIOLATION
+    assert any("No space left" in note for note in result.view.notes)
+
+
+def test_bytes_that_are_no_answer_fail_the_run(cluster: FakeCluster, tmp_path: Path) -> None:
+    asked = iter(range(10_000))
+    cluster.told = lambda node, request: (
+        b"\x00\x00\x00\x01\xc1" if next(asked) == 20 else cluster.register(node, request)
+    )
+    result = go(cluster, plan(), tmp_path)
+    assert result.outcome is Outcome.HARNESS_FAILURE
+    assert "unexpected response" in str(result.reason)
+
+
+def test_a_call_that_never_returns_ends_with_its_deadline(cluster: FakeCluster, tmp_path: Path) -> None:
+    cluster.told = lambda _node, _request: None
+    began_s = time.monotonic()
+    made = plan(election_ns=100 * MS, heartbeat_ns=10 * MS, margin_ns=0)
+    result = go(cluster, made, tmp_path)
+    assert time.monotonic() - began_s < 15
+    assert result.view.operations["write"].keys() == {"info"}
+    assert result.view.operations["read"].keys() == {"fail"}
+    assert result.outcome is not Outcome.PASS
+
+
+def test_a_driver_that_breaks_is_a_failure_and_no_hang(cluster: FakeCluster, tmp_path: Path) -> None:
+    async def broken(node: str) -> NodeStatus | None:
+        raise RuntimeError(f"a bug at {node}")
+
+    cluster.status = broken  # type: ignore[method-assign]
+    result = go(cluster, plan(), tmp_path)
+    assert result.outcome is Outcome.HARNESS_FAILURE
+    assert "a bug at n1" in str(result.reason)
+    assert cluster.stopped == 1
+
+
+def test_a_cluster_that_cannot_be_stopped_is_said(cluster: FakeCluster, tmp_path: Path) -> None:
+    stop = cluster.stop
+
+    async def broken() -> None:
+        await stop()
+        raise RuntimeError("will not stop")
+
+    cluster.stop = broken  # type: ignore[method-assign]
+    result = go(cluster, plan(), tmp_path)
+    assert result.outcome is Outcome.HARNESS_FAILURE
+    assert "will not stop" in str(result.reason)
+    assert result.view.operations["read"]["ok"] > 0
