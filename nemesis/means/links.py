@@ -14,11 +14,13 @@ if TYPE_CHECKING:
     from targets.cluster import Cluster, Link
 
 
-def needs(links: tuple[Link, ...]) -> list[Primitive]:
-    """Return what a cluster must be able to do for these links."""
+def needs(fault: Cut | Slow) -> list[Primitive]:
+    """Return what a cluster must be able to do for this fault."""
+    links = fault.links
+    delay = [Primitive.DELAY] if isinstance(fault, Slow) else []
     clients = [CLIENTS in (link.source, link.target) for link in links]
     peers_too = [] if all(clients) else [Primitive.LINKS]
-    return [*peers_too, *([Primitive.CLIENT_LINKS] if any(clients) else [])]
+    return [*peers_too, *([Primitive.CLIENT_LINKS] if any(clients) else []), *delay]
 
 
 def wanted(fault: Cut | Slow) -> LinkState:
@@ -34,7 +36,7 @@ def wanted(fault: Cut | Slow) -> LinkState:
 
 async def inject(cluster: Cluster, fault: Cut | Slow) -> Outcome:
     """Put the links into their state. Nothing is awaited before that: a cut must be in time."""
-    reason = unsupported(cluster, needs(fault.links))
+    reason = unsupported(cluster, needs(fault))
     if reason is not None:
         return skipped(reason)
     if not fault.links:
