@@ -110,6 +110,7 @@ class Primitive(StrEnum):
     KILL = "kill"
     LINKS = "links"
     CLIENT_LINKS = "client-links"
+    DELAY = "delay"
     CLOCK_WALL = "clock-wall"
     CLOCK_RATE = "clock-rate"
     CAMPAIGN = "campaign"

@@ -29,13 +29,14 @@ from targets.cluster import (
     Unsupported,
 )
 from targets.local import faketime
+from targets.local.gate import Port
 from targets.local.runtime import Runtime
 
 from . import netns, project
 from .container import NO_PID, Container
 from .engine import Engine
 from .gates import GateLinks
-from .links import PacketLinks
+from .links import NO_DELAY, PacketLinks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,6 +66,7 @@ class DockerCluster:
         self._runtime: Runtime | None = None
         self._links: PacketLinks | GateLinks | None = None
         self._containers: dict[str, Container] = {}
+        self._refusing: Port | None = None
 
     @property
     def nodes(self) -> Sequence[str]:
@@ -73,7 +75,9 @@ class DockerCluster:
 
     def supports(self, primitive: Primitive) -> str | None:
         """None if it can be done here and now, else the reason why not."""
-        if primitive in {Primitive.LINKS, Primitive.CLIENT_LINKS}:
+        if primitive is Primitive.DELAY and not self._gates:
+            return NO_DELAY
+        if primitive in {Primitive.LINKS, Primitive.CLIENT_LINKS, Primitive.DELAY}:
             here = all(
                 container.pid is not None for container in self._containers.values() if container.running
             )
@@ -90,6 +94,7 @@ class DockerCluster:
         self._runtime = Runtime(self._run_dir.name)
         run = self._runtime.path.name
         self._links = links = self._make_links(run)
+        self._refusing = Port()
         try:
             self._system.prepare(self._runtime)
             made = await project.network(self._engine, self._system, run=run, name=self._run_dir.name)
@@ -117,6 +122,8 @@ class DockerCluster:
             return
         await self._links.close()
         self._system.close()
+        if self._refusing is not None:
+            self._refusing.close()
         for node, container in self._containers.items():
             await self._keep_log(node, container)
         left = await project.remove(self._engine, self._runtime.path.name)
@@ -127,23 +134,34 @@ class DockerCluster:
         self._engine = self._runtime = self._links = None
         self._containers = {}
 
+    def _running(self) -> PacketLinks | GateLinks:
+        if self._links is None:
+            raise TargetError("the cluster has not been started, or was stopped")
+        return self._links
+
     def _node(self, name: str) -> Container:
+        self._running()
         found = self._containers.get(name)
         if found is None:
             raise ValueError(f"there is no node {name!r}, only {', '.join(self._containers)}")
         return found
 
     def address(self, node: str) -> tuple[str, int]:
-        """Return where clients dial a node, or where a far engine publishes it."""
+        """Return where clients dial a node, or where a far engine publishes it.
+
+        A dead node's address is nobody's, and dialing it would hang; a port that refuses stands for it.
+        """
         container = self._node(node)
+        if container.state() is ProcessState.GONE and self._refusing is not None:
+            return self._refusing.address
         if container.pid is None and (published := container.published(self._system.client_port)):
             return published
-        if self._links is None:
-            raise TargetError("the cluster has not been started, or was stopped")
-        return self._links.client_address(node)
+        return self._running().client_address(node)
 
     async def status(self, node: str) -> NodeStatus | None:
         """Ask the node; None if it does not answer in time."""
+        if self._node(node).state() is not ProcessState.RUNNING:
+            return None
         return await self._system.status(node, self.address(node))
 
     def state(self, node: str) -> ProcessState:
@@ -152,15 +170,19 @@ class DockerCluster:
 
     async def pause(self, node: str) -> None:
         """SIGSTOP, verified."""
-        await self._node(node).pause()
+        container = self._node(node)
+        if container.state() is ProcessState.GONE:
+            raise Unsupported(f"{node} is gone and cannot be paused")
+        await container.pause()
 
     async def resume(self, node: str) -> None:
         """SIGCONT; nothing if the node runs or is gone."""
         await self._node(node).resume()
 
     async def kill(self, node: str) -> None:
-        """SIGKILL."""
+        """SIGKILL; dialers are refused from now on."""
         await self._node(node).kill()
+        self._running().detach(node)
 
     async def restart(self, node: str) -> None:
         """Start a killed node again with its volume; its links are as they were before."""
@@ -182,15 +204,22 @@ class DockerCluster:
 
     async def campaign(self, node: str) -> None:
         """Ask the node to campaign now."""
+        self._check_awake(node)
         await self._system.campaign(node)
 
     async def set_apply_delay(self, node: str, delay_ns: int) -> None:
         """Make the node apply entries late."""
+        self._check_awake(node)
         await self._system.set_apply_delay(node, delay_ns)
 
     async def set_sync_delay(self, node: str, delay_ns: int) -> None:
         """Make the node's syncs late."""
+        self._check_awake(node)
         await self._system.set_sync_delay(node, delay_ns)
+
+    def _check_awake(self, node: str) -> None:
+        if (state := self.state(node)) is not ProcessState.RUNNING:
+            raise Unsupported(f"{node} is {state.value} and cannot be asked")
 
     def _of(self, link: Link) -> PacketLinks | GateLinks:
         """Return what cuts a link, if there is such a link and it can be cut here."""
@@ -198,16 +227,16 @@ class DockerCluster:
         if not {link.source, link.target} <= known or link.source == link.target:
             raise ValueError(f"there is no link from {link.source!r} to {link.target!r}")
         reason = self.supports(Primitive.LINKS)
-        if reason is not None or self._links is None:
-            raise Unsupported(reason or "the cluster has not been started, or was stopped")
-        return self._links
+        if reason is not None:
+            raise Unsupported(reason)
+        return self._running()
 
     async def _start_node(self, node: str) -> None:
         container = self._node(node)
         self._system.before_start(node)
         await container.start()
-        if self._links is not None and container.pid is not None and netns.obstacle() is None:
-            self._links.attach(node, container.pid)
+        if container.pid is not None and netns.obstacle() is None:
+            self._running().attach(node, container.pid)
 
     async def _until_answer(self, node: str) -> None:
         loop = asyncio.get_running_loop()
@@ -217,7 +246,9 @@ class DockerCluster:
             if container.state() is ProcessState.GONE:
                 await container.refresh()
                 last = (await container.log(bytes_max=2000)).decode(errors="replace").strip()
-                raise TargetError(f"{node} ended with exit code {container.exit_code}: {last[-400:]}")
+                raise TargetError(
+                    f"{node} ended with code {container.exit_code} as it started: {last[-800:]}"
+                )
             if loop.time() > deadline_s:
                 raise TargetError(f"{node} did not answer within {READY_S:g} s; its log says why")
             await asyncio.sleep(ASK_S)

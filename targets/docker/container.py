@@ -122,10 +122,6 @@ class Container:
         """Start it, or start it again; it comes with a new pid and a new network namespace."""
         await self._until_known_dead()
         await self._tell("start", lambda client: client.api.start(self.id))
-        if not self.running:
-            raise TargetError(
-                f"{self.node} ended as soon as it was started (exit code {self.exit_code})"
-            )
 
     async def log(self, *, bytes_max: int) -> bytes:
         """Return the end of what it said, at most ``bytes_max`` of it."""

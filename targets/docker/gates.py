@@ -71,6 +71,7 @@ class GateLinks:
         self._lanes = {Link(a, b): Lane() for a in ends for b in ends if a != b}
         self._gates: dict[Link, Gate] = {}
         self._addresses: dict[str, str] = {}
+        self._there: set[str] = set()
 
     def know(self, addresses: Mapping[str, str]) -> None:
         """Learn where the nodes really are, and let their clients on this host in."""
@@ -90,10 +91,23 @@ class GateLinks:
         """Take up a node's namespace: its gates towards its peers listen there from now on."""
         for peer, address in self.peers(node).items():
             self._open(Link(node, peer), NamespacePort(pid, (address, self._peer_port)))
+        self._there.add(node)
+        self._obey()
+
+    def detach(self, node: str) -> None:
+        """Have dialers of a node that is gone refused."""
+        self._there.discard(node)
+        self._obey()
+
+    def _obey(self) -> None:
+        """Listen where there is somebody at both ends."""
+        for link, gate in self._gates.items():
+            gate.set_up(up={link.source, link.target} <= {*self._there, CLIENTS})
 
     def _open(self, link: Link, port: Port) -> None:
         gate = self._gates.get(link)
         if gate is not None:
+            gate.set_up(up=False)
             gate.move(port)
             return
         there, back = self._lanes[link], self._lanes[Link(link.target, link.source)]
@@ -101,7 +115,6 @@ class GateLinks:
         target = (self._addresses[link.target], self._client_port if of_clients else self._peer_port)
         resets_with = (there,) if self._one_way_dials and not of_clients else (there, back)
         gate = Gate(target, forward=there, backward=back, resets_with=resets_with, port=port)
-        gate.set_up(up=True)
         self._gates[link] = gate
 
     def set(self, link: Link, state: LinkState) -> None:

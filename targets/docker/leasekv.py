@@ -20,6 +20,7 @@ from targets.local.admin_client import AdminClient
 from targets.local.faketime import ERROR_NS_MAX
 from targets.local.runtime import replace
 
+from .cluster import DockerCluster
 from .faketime import ContainerClock
 from .system import Launch, Mount
 from .template import compose_file, parse
@@ -46,11 +47,9 @@ class LeaseKvSystem:
 
     def __init__(self, config: NodeConfig, run_dir: Path, *, clock: ClockMode = ClockMode.NONE) -> None:
         template = parse(compose_file().read_text())
-        missing = [node for node in config.nodes if node not in template]
-        if missing:
-            raise TargetError(
-                f"the compose file has no service {missing[0]}, only {', '.join(template)}"
-            )
+        for node in config.nodes:
+            if node not in template:
+                raise ValueError(f"the compose file has no service {node!r}, only {', '.join(template)}")
         self.services = {node: template[node] for node in config.nodes}
         self.client_port = CLIENT_PORT
         self.peer_port = PEER_PORT
@@ -163,3 +162,10 @@ class LeaseKvSystem:
         """Drop the admin connections."""
         for client in self._admin.values():
             client.close()
+
+
+def leasekv_cluster(
+    config: NodeConfig, run_dir: Path, *, clock: ClockMode = ClockMode.NONE, gates: bool = False
+) -> DockerCluster:
+    """Return a leasekv cluster in containers, not started; as `targets.local.cluster.LocalCluster`."""
+    return DockerCluster(LeaseKvSystem(config, run_dir, clock=clock), run_dir, gates=gates)

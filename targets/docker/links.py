@@ -15,11 +15,12 @@ again, so they arrive in order after the link opens (up to a second later, as th
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Final
 
 from targets.cluster import CLIENTS, Delayed, Dropped, Held, Link, LinkState, Open, Unsupported
 
-from . import netns, packets
+from . import netns, packets, sockets
 from .packets import Counted, Hook, PacketCut, Way
 
 if TYPE_CHECKING:
@@ -63,7 +64,8 @@ class PacketLinks:
         return {peer: self._addresses[peer] for peer in self._nodes if peer != node}
 
     def client_address(self, node: str) -> tuple[str, int]:
-        """Return where clients dial ``node``: itself."""
+        """Return where clients dial ``node``: itself. What was opened is open for whoever dials now."""
+        self._settle()
         return self._addresses[node], self._client_port
 
     def attach(self, node: str, pid: int) -> None:
@@ -95,6 +97,8 @@ class PacketLinks:
             case Delayed():
                 raise Unsupported(NO_DELAY)
         self._tell(node)
+        if isinstance(state, Dropped):
+            self._abort(node, link)
 
     def state(self, link: Link) -> LinkState:
         """Return what the kernel does to the link now; what is desired where the node is gone."""
@@ -160,6 +164,20 @@ class PacketLinks:
             return None
         counted = () if listing is None else packets.read(listing)
         return tuple(one for one in counted if one.cut in self._cuts(node, link, one.cut.way))
+
+    def _abort(self, node: str, link: Link) -> None:
+        """Reset what runs over a dropped link now: the filter only answers what still comes."""
+        pid = self._pids.get(node)
+        if pid is None:
+            return
+        peer = self._addresses[link.source if node == link.target else link.target]
+        ours = self._ports
+
+        def wanted(connection: sockets.Connection) -> bool:
+            return connection.peer == peer and (not ours or connection.local_port in ours)
+
+        with contextlib.suppress(netns.NamespaceGoneError):
+            netns.enter(pid, lambda: sockets.abort(wanted))
 
     def _cuts(self, node: str, link: Link, way: Way) -> list[PacketCut]:
         if _place(link) != node:

@@ -83,10 +83,12 @@ def declare(run: str, *, ports: Sequence[int] = ()) -> str:
     """
     name = table(run)
     lines = [f"add table inet {name}", f"delete table inet {name}", f"table inet {name} {{"]
+    lines += [
+        f"  set {_set_name(hook, way)} {{ type ipv4_addr; flags timeout; counter; }}"
+        for hook in Hook
+        for way in Way
+    ]
     for hook in Hook:
-        lines += [
-            f"  set {_set_name(hook, way)} {{ type ipv4_addr; flags timeout; counter; }}" for way in Way
-        ]
         lines += _chain_lines(hook, ports)
     return "\n".join([*lines, "}", ""])
 
@@ -141,16 +143,21 @@ def _set_name(hook: Hook, way: Way) -> str:
 
 
 def _chain_lines(hook: Hook, ports: Sequence[int]) -> list[str]:
-    point, side, end = (
-        ("input", "saddr", "dport") if hook is Hook.ARRIVING else ("output", "daddr", "sport")
-    )
-    peer = f"ip {side} @{hook}"
+    arriving = hook is Hook.ARRIVING
+    point, side, end = ("input", "saddr", "dport") if arriving else ("output", "daddr", "sport")
     ours = f"tcp {end} {{ {', '.join(map(str, ports))} }} " if ports else ""
+    answerable = f"    meta l4proto tcp tcp flags & rst == 0 {ours}ip {side}"
+    # Only what arrives can be answered with a reset: for what leaves, the asking packet is answered.
+    resets = (
+        [f"{answerable} @{one}_reset reject with tcp reset" for one in Hook]
+        if arriving
+        else [f"{answerable} @{hook}_reset drop"]
+    )
     return [
         f"  chain {hook} {{ type filter hook {point} priority -300; policy accept;",
-        f"    {peer}_hush drop",
-        f"    meta l4proto tcp tcp flags & rst == 0 {ours}{peer}_reset reject with tcp reset",
-        f"    meta l4proto tcp meta length > {ACK_BYTES_MAX} {peer}_hold drop",
-        f"    meta l4proto tcp tcp flags & (psh | fin) != 0 {peer}_hold drop",
+        f"    ip {side} @{hook}_hush drop",
+        *resets,
+        f"    meta l4proto tcp meta length > {ACK_BYTES_MAX} ip {side} @{hook}_hold drop",
+        f"    meta l4proto tcp tcp flags & (psh | fin) != 0 ip {side} @{hook}_hold drop",
         "  }",
     ]
