@@ -7,10 +7,12 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from leasekv_judge import Invariants, Operation, linearizable
 from leasekv_virtual import E, World
 
-from checker.events import ReadPath
+from checker import Outcome, check, formats
+from checker.events import Event, EventType, ReadPath
 from targets.clock import MS
 from targets.leasekv.messages import Code, Op, Response
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     Act = Callable[[], None]
 
+HEADER = b'{"schema":1,"kind":"lantern-history"}'
 CLIENT_TIMEOUT_NS = 2 * E
 OPS_PER_KEY = 60
 
@@ -34,14 +37,15 @@ class Storm:
         self.invariants = Invariants(self.world)
         self.world.watch = self.invariants
         self.history: dict[str, list[Operation]] = defaultdict(list)
+        self.events: list[Event] = []
         self.count: Counter[str] = Counter()
         self._issued = 0
         self._hint: str | None = None
 
     def run(self) -> World:
         world = self.world
-        for _ in range(self.clients):
-            self._think()
+        for process in range(self.clients):
+            self._think(process)
         world.at(self.rng.randrange(2 * E), self._fault)
         world.run_for(self.length_ns)
         world.heal()
@@ -55,15 +59,25 @@ class Storm:
         return world
 
     def judge(self) -> None:
-        for key, operations in self.history.items():
-            assert linearizable(operations), (key, operations)
+        """Raise unless the history is linearizable, by the dumb judge and by the checker."""
+        wrong = sorted(key for key, operations in self.history.items() if not linearizable(operations))
+        assert wrong == self.violations()
+        assert wrong == []
+
+    def violations(self) -> list[str]:
+        """Return the keys of which the checker says that their history is not linearizable."""
+        lines = [HEADER, *map(msgspec.json.encode, self.events)]
+        history = formats.read(b"\n".join(lines) + b"\n", name="storm")
+        report = check(history, model="cas-register", all_keys=True)
+        assert report.outcome in {Outcome.PASS, Outcome.VIOLATION}, report.sentence
+        return sorted(violation.key for violation in report.violations)
 
     # Clients.
 
-    def _think(self) -> None:
-        self.world.at(self.world.now_ns + self.rng.randrange(E // 10), self._invoke)
+    def _think(self, process: int) -> None:
+        self.world.at(self.world.now_ns + self.rng.randrange(E // 10), partial(self._invoke, process))
 
-    def _invoke(self) -> None:
+    def _invoke(self, process: int) -> None:
         world = self.world
         if world.now_ns > self.length_ns + 6 * E:
             return
@@ -73,19 +87,20 @@ class Storm:
         operation = Operation(kind.value, value, world.now_ns)
         if kind is not Op.READ:
             self.history[key].append(operation)
+        self._record(process, EventType.INVOKE, operation, key)
         pending = world.ask(self._draw_node(kind), kind, key, value=value, path=path)
         over = [False]
 
         def answered(response: Response) -> None:
             if not over[0]:
                 over[0] = True
-                self._answered(operation, key, response)
+                self._answered(process, operation, key, response)
 
         def late() -> None:
             if not over[0]:
                 over[0] = True
                 self.count["late"] += 1
-                self._think()
+                self._lost(process, operation, key)
 
         world.at(world.now_ns + CLIENT_TIMEOUT_NS, late)
         world.on_answer(pending, answered)
@@ -106,7 +121,28 @@ class Storm:
             return self._hint
         return self.rng.choice(list(self.world.nodes))
 
-    def _answered(self, operation: Operation, key: str, response: Response) -> None:
+    def _lost(self, process: int, operation: Operation, key: str) -> None:
+        """Nobody knows how it ended; its client goes on as another process."""
+        self._record(process, EventType.INFO, operation, key)
+        self._think(process + self.clients)
+
+    def _record(
+        self, process: int, type_: EventType, operation: Operation, key: str, **more: Any
+    ) -> None:
+        self.events.append(
+            Event(
+                index=len(self.events),
+                time_ns=self.world.now_ns,
+                process=process,
+                type=type_,
+                f=operation.f,
+                key=key,
+                value=operation.value,
+                **more,
+            )
+        )
+
+    def _answered(self, process: int, operation: Operation, key: str, response: Response) -> None:
         self._hint = response.leader or self._hint
         self.count[str(response.code) if response.code else operation.f] += 1
         if response.code is None:
@@ -116,12 +152,18 @@ class Storm:
                 self.history[key].append(operation)
                 assert response.evidence is not None
                 self.count[f"path-{response.evidence.path}"] += 1
-        elif response.code is Code.MISMATCH:
-            operation.f = "miss"
-            operation.end_ns = self.world.now_ns
-        elif response.code.definite and operation.f != "read":
-            self.history[key].remove(operation)
-        self._think()
+            self._record(process, EventType.OK, operation, key)
+        elif not response.code.definite:
+            self._lost(process, operation, key)
+            return
+        else:
+            self._record(process, EventType.FAIL, operation, key, error=response.code.value)
+            if response.code is Code.MISMATCH:
+                operation.f = "miss"
+                operation.end_ns = self.world.now_ns
+            elif operation.f != "read":
+                self.history[key].remove(operation)
+        self._think(process)
 
     # Faults.
 

@@ -11,7 +11,8 @@ from checker.events import ReadPath
 from checker.evidence import Checked, ClockAnomaly, OwnClock, Revoked
 from targets.clock import MS
 from targets.cluster import Role
-from targets.leasekv.messages import AppendReply, Code, Op, RequestVote
+from targets.leasekv.messages import AppendReply, Code, Op, RequestVote, VoteReply
+from targets.leasekv.ports import CampaignNow
 from targets.leasekv.rules import PPM, Bounds, drift_safe_lease_ns
 
 LEASE = ReadPath.LEASE
@@ -149,6 +150,18 @@ def test_l6_leadership_ends_with_everything_it_supported_and_starts_empty() -> N
     assert core.noted(Revoked) == [Revoked(1, "term")]
     core.jump(E)
     core.lead()
+    assert core.left_ns is None
+
+
+def test_l6_not_even_an_early_return_brings_the_old_lease_back() -> None:
+    core = Lone(mistakes=("vote-ignores-promise",))
+    core.serve()
+    core.hear("n3", AppendReply(2, 99, False, 0))
+    core.feed(CampaignNow())
+    core.hear("n2", VoteReply(3, True, True))
+    core.persist()
+    core.hear("n2", VoteReply(3, False, True))
+    assert core.role() is Role.LEADER
     assert core.left_ns is None
 
 

@@ -62,6 +62,17 @@ def digest(seed: int) -> str:
     return hashlib.sha256("\n".join(storm.world.trace).encode()).hexdigest()
 
 
+def test_the_checker_and_the_dumb_judge_agree_on_a_policy_that_is_wrong() -> None:
+    found = 0
+    for seed in range(5):
+        storm = Storm(seed, mistakes=("fallback-stale",))
+        storm.run()
+        stale = sorted(key for key, operations in storm.history.items() if not linearizable(operations))
+        assert storm.violations() == stale
+        found += len(stale)
+    assert found > 0
+
+
 def test_the_dumb_judge_sees_a_stale_read() -> None:
     w1, w2 = Operation("write", 1, 0, 1), Operation("write", 2, 2, 5)
     assert linearizable([w1, w2, Operation("read", 1, 3, 6)])
