@@ -13,7 +13,7 @@ from harness.cli.check import check
 from harness.cli.output import Output
 
 if TYPE_CHECKING:
-    from conftest import Lantern
+    from cli_lantern import Lantern
 
 HISTORIES = Path(
     os.environ.get("LANTERN_HISTORIES", Path(__file__).resolve().parents[3] / "shared" / "histories")

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
-import time
 from typing import TYPE_CHECKING
 
 import click
@@ -20,7 +17,7 @@ from harness.outcome import Outcome, worst
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conftest import Lantern
+    from cli_lantern import Lantern
 
 VERBS = sorted(command.commands)
 ARGUMENTS: dict[str, tuple[str, ...]] = {"check": ("-",), "list": ("policies",)}
@@ -118,32 +115,24 @@ def test_every_verb_has_help(lantern: Lantern, verb: str) -> None:
     assert b"Usage: lantern " + verb.encode() in done.stdout
 
 
-LANTERN = f"{sys.executable} -P -m harness.cli.main"
 SPOKEN = pytest.mark.parametrize("arguments", ["--help", "list policies", "list policies --json"])
 
 
-def shell(line: str, place: Path) -> subprocess.CompletedProcess[bytes]:
-    env = {**os.environ, "TMPDIR": str(place)}
-    return subprocess.run(
-        ["bash", "-c", line], cwd=place, env=env, capture_output=True, timeout=50, check=False
-    )
-
-
 @SPOKEN
-def test_a_closed_standard_output_changes_nothing(tmp_path: Path, arguments: str) -> None:
-    done = shell(f"{LANTERN} {arguments} >&-", tmp_path)
+def test_a_closed_standard_output_changes_nothing(lantern: Lantern, arguments: str) -> None:
+    done = lantern.shell(f"$LANTERN {arguments} >&-")
     assert done.returncode == 0
     assert done.stderr == b""
 
 
 @SPOKEN
-def test_a_reader_that_leaves_changes_nothing(tmp_path: Path, arguments: str) -> None:
-    done = shell(f"(sleep 0.3; {LANTERN} {arguments}; echo $? >&2) | true", tmp_path)
+def test_a_reader_that_leaves_changes_nothing(lantern: Lantern, arguments: str) -> None:
+    done = lantern.shell(f"(sleep 0.3; $LANTERN {arguments}; echo $? >&2) | true")
     assert done.stderr.decode().strip() == "0"
 
 
-def test_a_result_that_cannot_be_written_is_no_pass(tmp_path: Path) -> None:
-    done = shell(f"{LANTERN} list policies > /dev/full", tmp_path)
+def test_a_result_that_cannot_be_written_is_no_pass(lantern: Lantern) -> None:
+    done = lantern.shell("$LANTERN list policies > /dev/full")
     assert done.returncode == 6
     assert b"could not be written" in done.stderr
 
@@ -158,19 +147,18 @@ def test_a_locale_that_is_not_utf_8_stops_nothing(lantern: Lantern, encoding: st
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_that_no_verb_handles_exits_with_130(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_that_no_verb_handles_exits_with_130(lantern: Lantern, number: signal.Signals) -> None:
     patch = broken("doctor", "import time; print('ready', flush=True); time.sleep(60)")
-    child = subprocess.Popen(
-        [sys.executable, "-P", "-c", f"{patch}\nfrom harness.cli.main import entry\nentry()", "doctor"],
-        cwd=tmp_path,
+    with subprocess.Popen(
+        lantern.command("doctor", patch=patch),
+        cwd=lantern.place,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-    )
-    assert child.stdout is not None
-    assert child.stdout.readline() == b"ready\n"
-    time.sleep(0.05)
-    os.kill(child.pid, number)
-    child.communicate(timeout=20)
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"ready\n"
+        child.send_signal(number)
+        child.communicate(timeout=20)
     assert child.returncode == 130
 
 
