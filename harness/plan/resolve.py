@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from .draft import Draft, Given
 
+CONTAINERS_MAX: Final = 5
 _DRAWN_FROM: Final = frozenset(
     {"seed", "faults", "time", "nodes", "policy", "mistake", "election_ns", "drift_ppm", "clock"}
 )
@@ -140,6 +141,9 @@ def _fits(plan: Plan, draft: Mapping[str, Given]) -> None:
             f"a writer, a cas and a reader that follows the leader make {least}"
         )
         raise PlanError(sentence, where=_where(draft, "clients"))
+    if plan.on == "docker" and plan.nodes > CONTAINERS_MAX:
+        sentence = f"nodes {plan.nodes} is too many: the compose file has {CONTAINERS_MAX} services"
+        raise PlanError(sentence, where=_where(draft, "nodes"))
     try:
         build_rules(node_config(plan, plan.node_names[0]))
     except ConfigError as error:

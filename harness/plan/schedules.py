@@ -6,7 +6,7 @@ import random
 from typing import TYPE_CHECKING, Any
 
 from nemesis import Schedule, aimed, dump, main_job, parse
-from nemesis.schedule import BendAt, ScheduleError
+from nemesis.schedule import BendAt, ScheduleError, SlowAt
 from targets.cluster import ClockMode
 
 if TYPE_CHECKING:
@@ -55,6 +55,12 @@ def clock_mode(schedule: Schedule) -> ClockMode:
             "schedule", "bends clock rates and sets wall clocks; a run can do one of the two"
         )
     return modes.pop() if modes else ClockMode.NONE
+
+
+def delays(plan: Plan) -> bool:
+    """Tell whether the plan's schedule delays links, which not every kind of link can do."""
+    episodes = of_plan(plan).episodes
+    return any(isinstance(step.do, SlowAt) for episode in episodes for step in episode.steps)
 
 
 def dumped(schedule: Schedule) -> tuple[Any, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.plan.resolve import node_config
+from harness.plan.schedules import delays
 from targets.local.cluster import LocalCluster
 
 if TYPE_CHECKING:
@@ -15,4 +16,12 @@ if TYPE_CHECKING:
 
 def make_cluster(plan: Plan, directory: RunDir) -> Cluster:
     """Return the plan's cluster, not started; evidence and logs go into the run directory."""
-    return LocalCluster(node_config(plan, plan.node_names[0]), directory.path, clock=plan.clock)
+    config = node_config(plan, plan.node_names[0])
+    match plan.on:
+        case "local":
+            return LocalCluster(config, directory.path, clock=plan.clock)
+        case "docker":
+            from targets.docker.leasekv import leasekv_cluster  # noqa: PLC0415 - half a second
+
+            gates = plan.peer_delay_ns > 0 or delays(plan)
+            return leasekv_cluster(config, directory.path, clock=plan.clock, gates=gates)
