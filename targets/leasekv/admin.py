@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LINE_MAX: Final = 4096
-PATH_MAX: Final = 107  # what the kernel takes for a unix socket's path
 
 
 class Status(msgspec.Struct, frozen=True, tag="status", tag_field="do"):

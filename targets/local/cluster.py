@@ -196,10 +196,10 @@ class LocalCluster:
             raise TargetError(
                 "the harness runs under libfaketime itself: its clock would be worth nothing"
             )
-        for part in ("evidence", "logs"):
-            (self._run_dir / part).mkdir(parents=True, exist_ok=True)
-        self._runtime = Runtime(self._run_dir.name)
         try:
+            for part in ("evidence", "logs"):
+                (self._run_dir / part).mkdir(parents=True, exist_ok=True)
+            self._runtime = Runtime(self._run_dir.name)
             for name in self.nodes:
                 config = msgspec.structs.replace(self._config, node=name)
                 self._nodes[name] = LocalNode(config, self._runtime, self._run_dir, self._mode)
@@ -211,8 +211,10 @@ class LocalCluster:
             for name in self.nodes:
                 self._spawn(name)
             await asyncio.gather(*(node.until_ready() for node in self._nodes.values()))
-        except BaseException:
+        except BaseException as error:
             await self.stop()
+            if isinstance(error, OSError):
+                raise TargetError(f"the cluster could not be set up: {error}") from error
             raise
 
     def _spawn(self, name: str) -> None:

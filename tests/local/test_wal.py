@@ -94,8 +94,10 @@ def test_a_record_whose_last_sectors_were_never_written_is_torn() -> None:
     assert "never written" in found.note
 
 
-def test_nul_bytes_in_front_of_a_whole_record_are_damage() -> None:
-    first, second = records([Persist(1, HardState(1, "n1"), ()), Persist(2, HardState(2, "n1"), ())])
+@pytest.mark.parametrize("size", [10, 3000])
+def test_nul_bytes_in_front_of_a_whole_record_are_damage(size: int) -> None:
+    lost = (Entry(1, 1, Op.WRITE, "x", "v" * size),)
+    first, second = records([Persist(1, None, lost), Persist(2, HardState(2, "n1"), ())])
     with pytest.raises(wal.Damaged):
         wal.scan(wal.MAGIC + bytes(len(first)) + second, name="wal")
 
