@@ -1,0 +1,38 @@
+"""Check one file and print what it took, as one JSON object: the counterpart of ``porcupine/main.go``."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+
+from checker import Budget, check, formats
+
+
+def main(paths: list[str], limit_s: float, model: str) -> None:
+    """Print verdicts, seconds from parsed operations to verdict, and memory."""
+    seconds, load_s, verdicts, methods = 0.0, 0.0, [], set()
+    for path in paths:
+        began = time.perf_counter()
+        history = formats.read(Path(path).read_bytes(), name=path)
+        loaded = time.perf_counter()
+        report = check(history, model=model, budget=Budget(time_s=limit_s, clock=time.monotonic))
+        seconds += time.perf_counter() - loaded
+        load_s += loaded - began
+        verdicts.append(report.outcome.value)
+        methods |= {key.method.value for key in report.keys}
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    told = {
+        "verdict": " ".join(verdicts),
+        "seconds": seconds,
+        "load_s": load_s,
+        "rss_mb": peak / 1024,
+        "cores": 1,
+    }
+    print(json.dumps({**told, "methods": sorted(methods)}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1].split(","), float(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else "auto")
