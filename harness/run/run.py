@@ -85,15 +85,21 @@ def run(
             say("healed; nothing was checked, as asked")
             return _end(plan, course, None, {})
         say("checking")
+        stop.wake = stop.give_up
         try:
             return _end(plan, course, *_files(directory, course))
         except KeyboardInterrupt:
-            course.seen.interrupted = course.seen.interrupted or "interrupted while checking"
-            return _end(plan, course, None, {})
+            course.seen.interrupted = course.seen.interrupted or f"{stop.name} while checking"
+        finally:
+            stop.wake = None
+        return _end(plan, course, None, {})
 
 
 class Stop:
-    """Signals as a count: how often somebody asked us to stop. Restores what was there before."""
+    """Signals as a count: how often somebody asked us to stop. Restores what was there before.
+
+    ``wake`` is called at each; without one a signal is only counted, and whoever comes next looks.
+    """
 
     def __init__(self) -> None:
         self.count = 0
@@ -114,8 +120,10 @@ class Stop:
         self.name = signal.Signals(number).name
         if self.wake is not None:
             self.wake()
-        else:
-            raise KeyboardInterrupt
+
+    def give_up(self) -> None:
+        """End a check half-way; nothing is left to heal by then."""
+        raise KeyboardInterrupt
 
 
 class Course:

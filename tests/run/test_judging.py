@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
+from checker import exercised
 from checker.events import Event, EventType, Header
 from checker.evidence_lines import header as evidence_header
 from harness.outcome import Outcome
 from harness.plan import ScheduleFrom, plan_from
 from harness.run import judge as judging
 from harness.run.judge import Seen, judge
+from targets.leasekv.policies import POLICIES
 
 if TYPE_CHECKING:
     from harness.plan import Plan
@@ -28,20 +30,17 @@ def history(*operations: tuple[str, Any, EventType]) -> bytes:
         asked = None if f == "read" else value
         for place, (kind, told) in enumerate(((EventType.INVOKE, asked), (ended, value))):
             index = 2 * number + place
-            events.append(
-                msgspec.to_builtins(
-                    Event(
-                        index=index,
-                        time_ns=index,
-                        process=number,
-                        type=kind,
-                        f=f,
-                        key="x",
-                        value=told,
-                        node="n1",
-                    )
-                )
+            line = Event(
+                index=index,
+                time_ns=index,
+                process=number,
+                type=kind,
+                f=f,
+                key="x",
+                value=told,
+                node="n1",
             )
+            events.append(msgspec.to_builtins(line))
     return msgspec.json.Encoder().encode_lines(events)
 
 
@@ -55,8 +54,8 @@ BROKEN = GOOD + b'{"index": 99, "process": 9, "type": "ok", "f": "read", "time_n
 def plan(monkeypatch: pytest.MonkeyPatch) -> Plan:
     """Return a plan whose claims are all exercised unless a test says otherwise."""
     made = plan_from(None, {"seed": 1, "faults": "none"})
-    claims = judging.POLICIES[made.policy].claims
-    monkeypatch.setattr(judging.exercising, "count", lambda *_: dict.fromkeys(claims, 5))
+    claims = POLICIES[made.policy].claims
+    monkeypatch.setattr(exercised, "count", lambda *_: dict.fromkeys(claims, 5))
     return made
 
 
@@ -112,7 +111,7 @@ def test_a_missed_step_weighs_by_where_the_schedule_came_from(
 def test_a_claim_that_was_not_exercised_is_no_pass_unless_allowed(
     plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judging.exercising, "count", lambda *_: {"lease-reads": 3, "other": 9})
+    monkeypatch.setattr(exercised, "count", lambda *_: {"lease-reads": 3, "other": 9})
     judged = told(plan, GOOD)
     assert judged.outcome is Outcome.NOT_EXERCISED
     assert judged.exercised == {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import signal
 import time
@@ -14,6 +15,7 @@ import pytest
 from checker import formats
 from harness.outcome import Outcome
 from harness.plan import plan_from
+from harness.run import run as run_module
 from harness.run.run import run
 from harness.store.errors import StoreFull
 from harness.store.history import HistoryWriter
@@ -107,8 +109,8 @@ class FakeCluster:
             await waited
         loop = asyncio.get_running_loop()
         for node in NODES:
-            server = await loop.create_server(lambda node=node: Register(self, node), "127.0.0.1", 0)
-            self.servers[node] = server
+            made = functools.partial(Register, self, node)
+            self.servers[node] = await loop.create_server(made, "127.0.0.1", 0)
 
     async def stop(self) -> None:
         self.stopped += 1
@@ -271,7 +273,7 @@ def test_a_signal_ends_the_load_heals_and_checks(
 
 def test_a_signal_while_faults_are_in_force_heals_them(cluster: FakeCluster, tmp_path: Path) -> None:
     real = cluster.set_link
-    signalled = []
+    signalled: list[Link] = []
 
     def set_link(link: Link, state: LinkState) -> None:
         real(link, state)
@@ -290,7 +292,7 @@ def test_a_second_signal_heals_and_skips_the_rest(cluster: FakeCluster, tmp_path
     cluster.told = lambda _node, _request: None
     story: list[str] = []
     real = cluster.set_link
-    signalled = []
+    signalled: list[Link] = []
 
     def set_link(link: Link, state: LinkState) -> None:
         real(link, state)
@@ -401,3 +403,21 @@ def test_a_cluster_that_cannot_be_stopped_is_said(cluster: FakeCluster, tmp_path
     assert result.outcome is Outcome.HARNESS_FAILURE
     assert "will not stop" in str(result.reason)
     assert result.view.operations["read"]["ok"] > 0
+
+
+def test_a_signal_while_checking_gives_the_check_up(
+    cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = run_module.judge
+    asked: list[Any] = []
+
+    def judge(*arguments: Any) -> Any:
+        asked.append(arguments)
+        if len(asked) == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+        return real(*arguments)
+
+    monkeypatch.setattr(run_module, "judge", judge)
+    result = go(cluster, plan(), tmp_path)
+    assert result.outcome is Outcome.INTERRUPTED
+    assert result.reason == "SIGINT while checking"
