@@ -42,6 +42,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     ``peer_delay_ns`` delays every link between peers, one way, until a fault of that link is healed;
     ``clock`` is the one clock that may be bent, ``drift_ppm`` the declared bound on a clock's rate
     error. ``check_s`` and ``check_mb`` bound the check. ``keep`` keeps what the nodes had on disk.
+    ``links`` is how links between containers are cut: by packet filter in their namespaces, or by gates,
+    which can delay and let held bytes go on the dot. ``auto`` takes gates where the schedule needs them:
+    where it delays, and where it is aimed.
     """
 
     schema: Literal[1] = 1
@@ -75,6 +78,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     require: tuple[Literal["availability"], ...] = ()
     keep: bool = False
     compose: str | None = None
+    links: Literal["auto", "packets", "gates"] = "auto"
     schedule_from: ScheduleFrom = ScheduleFrom.SEED
     schedule: tuple[Any, ...] = ()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.plan.plan import ScheduleFrom
 from harness.plan.resolve import node_config
 from harness.plan.schedules import delays
 from targets.local.cluster import LocalCluster
@@ -23,5 +24,12 @@ def make_cluster(plan: Plan, directory: RunDir) -> Cluster:
         case "docker":
             from targets.docker.leasekv import leasekv_cluster  # noqa: PLC0415 - half a second
 
-            gates = plan.peer_delay_ns > 0 or delays(plan)
-            return leasekv_cluster(config, directory.path, clock=plan.clock, gates=gates)
+            return leasekv_cluster(config, directory.path, clock=plan.clock, gates=gated(plan))
+
+
+def gated(plan: Plan) -> bool:
+    """Tell whether links between containers run through gates."""
+    if plan.links == "auto":
+        aimed = plan.schedule_from is ScheduleFrom.AIMED
+        return aimed or plan.peer_delay_ns > 0 or delays(plan)
+    return plan.links == "gates"
