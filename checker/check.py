@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gc
 from contextlib import contextmanager
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from checker.budget import Budget, Meter
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from checker.operations import History
 
+_PAIRS = frozenset({list, tuple})
 _CHANGES_NOTHING = "left out: it certainly did not happen"
 
 
@@ -43,13 +45,15 @@ def check(  # noqa: PLR0913 - each is an option of the command line
     failed_cas: FailedCas | None = None,
     all_keys: bool = False,
     paranoid: bool = False,
+    explain: bool = True,
 ) -> Report:
     """Return whether ``history`` is linearizable, and why.
 
     ``model`` is a name, "auto", or a `Model` of the caller's. ``initial`` is the object's state at the
     start, per key; None is the model's default (nil, 0, empty). ``nil_read`` and ``failed_cas`` override
     what the history's format means. ``all_keys`` goes on after the first violation. ``paranoid`` replays
-    every linearization and judges every proof again by brute force.
+    every linearization and judges every proof again by brute force. ``explain`` off leaves violations
+    without their proof: the verdict alone is cheaper.
     Raises `MalformedHistory`, `ModelError`, and ValueError for an unknown model.
     """
     meter = Meter(budget or Budget())
@@ -57,7 +61,7 @@ def check(  # noqa: PLR0913 - each is an option of the command line
     with _no_collections():
         _all_known(history, chosen)
         shares = divide(history, chosen, chosen.initial(initial), history.spans(ties))
-        judging = Judging(shares, meter, all_keys=all_keys, paranoid=paranoid)
+        judging = Judging(shares, meter, all_keys=all_keys, paranoid=paranoid, explain=explain)
         judging.run()
     outcome = worst(verdict.outcome for verdict in judging.verdicts())
     return Report(
@@ -110,21 +114,21 @@ def _all_known(history: History, model: Model) -> None:
         return
     for code, kind in enumerate(history.kinds):
         at = history.what.find(code)
-        if at < 0:
-            continue
-        line = history.lines[history.call_at[at]]
-        if kind.f not in model.functions:
+        if at >= 0 and kind.f not in model.functions:
             known = ", ".join(sorted(model.functions))
-            raise MalformedHistory(
-                f"'{kind.f}' is no function of {model.name} ({known})", name=history.name, line=line
-            )
-        while kind.f == "cas" and at >= 0:
+            raise _malformed(history, at, f"'{kind.f}' is no function of {model.name} ({known})")
+    is_cas = bytes(code < len(history.kinds) and history.kinds[code].f == "cas" for code in range(256))
+    places = history.what.translate(is_cas)
+    pairs = list(compress(history.value, places))
+    if not (_PAIRS.issuperset(map(type, pairs)) and {2}.issuperset(map(len, pairs))):
+        for at in compress(range(len(history)), places):
             pair = history.value[at]
-            if not (isinstance(pair, list | tuple) and len(pair) == 2):
-                line = history.lines[history.call_at[at]]
-                sentence = f"the value of a cas is [old, new], not {show(pair)}"
-                raise MalformedHistory(sentence, name=history.name, line=line)
-            at = history.what.find(code, at + 1)
+            if type(pair) not in _PAIRS or len(pair) != 2:
+                raise _malformed(history, at, f"the value of a cas is [old, new], not {show(pair)}")
+
+
+def _malformed(history: History, at: int, sentence: str) -> MalformedHistory:
+    return MalformedHistory(sentence, name=history.name, line=history.lines[history.call_at[at]])
 
 
 def _notes(history: History) -> Iterable[str]:

@@ -51,6 +51,7 @@ class Judging:
     meter: Meter
     all_keys: bool = field(kw_only=True)
     paranoid: bool = field(kw_only=True)
+    explain: bool = field(kw_only=True, default=True)
     violations: list[Violation] = field(default_factory=list)
     _verdicts: dict[int, KeyVerdict] = field(default_factory=dict)
 
@@ -96,10 +97,12 @@ class Judging:
                     witness=_by_zones_again(share),
                 )
             case Conflict():
-                names = _names(lowered)
-                violation = from_conflict(
-                    share, lowered, positions, decision, names=names, meter=self.meter
-                )
+                violation = Violation(key=share.key, operations=(), sentence=decision.wrong.value)
+                if self.explain:
+                    names = _names(lowered)
+                    violation = from_conflict(
+                        share, lowered, positions, decision, names=names, meter=self.meter
+                    )
                 self._violated(share, violation)
                 self._conclude(place, Method.ZONES, Outcome.VIOLATION, operations=size, seconds=seconds)
             case Unsure() | None:
@@ -149,18 +152,21 @@ class Judging:
     def _found(self, each: Search, found: Found) -> None:
         share = self.shares[each.place]
         if found.order is not None:
-            order = tuple(each.indices[i] for i in found.order)
+            order, indices = found.order, each.indices
             if self.paranoid:
-                second_look.replay(share, order)
-            self._finish(each, Outcome.PASS, witness=lambda: order)
+                second_look.replay(share, [indices[i] for i in order])
+            self._finish(each, Outcome.PASS, witness=lambda: tuple(indices[i] for i in order))
             return
         assert found.stuck is not None
-        stamp = share.returns[each.indices[found.stuck.blocked]]
-        self._violated(share, from_search(share, each.part(), stamp, self.meter))
+        violation = Violation(key=share.key, operations=(), sentence="no order fits")
+        if self.explain:
+            stamp = share.returns[each.indices[found.stuck.blocked]]
+            violation = from_search(share, each.part(), stamp, self.meter)
+        self._violated(share, violation)
         self._finish(each, Outcome.VIOLATION)
 
     def _violated(self, share: Share, violation: Violation) -> None:
-        if self.paranoid:
+        if self.paranoid and self.explain:
             second_look.confirm(share, violation)
         self.violations.append(violation)
 

@@ -1,9 +1,9 @@
 """Histories for the benchmark: simulated clients against a register that is correct, or wrong once.
 
 Every operation takes effect at one random instant of its interval, so the history is linearizable by
-construction. An operation of unknown end takes effect with probability one half, and then in three cases of
-ten only after its client gave up. ``stale`` gives one read at 90 % of the history a value that was certainly
-overwritten before the read began.
+construction. An operation of unknown end takes effect with probability one half, and then in three
+cases of ten only after its client gave up. ``stale`` gives one read at 90 % of the history a value that
+was certainly overwritten before the read began.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DUPLICATES = 5
 
 @dataclass(frozen=True)
 class Shape:
-    """What is varied: operations, clients, keys, the share of unknown ends, the mix, and whether one is stale."""
+    """What is varied: size, clients, keys, the share of unknown ends, the mix, one stale read."""
 
     operations: int
     clients: int

@@ -1,8 +1,8 @@
 """The grid: ours and Porcupine on the same histories, in the same run, pair by pair.
 
-Prints a row per history with the median seconds of each and their ratio (ours by Porcupine's; below 1 we are
-faster), then a summary per mix. Peak memory is of the whole process, operations included. A row that hits its
-limit is run once. Where no Go toolchain is found only ours is measured.
+Prints a row per history with the median seconds of each and their ratio (ours by Porcupine's; below 1
+we are faster), then a summary per mix. Peak memory is of the whole process, operations included. A row
+that hits its limit is run once. Where no Go toolchain is found only ours is measured.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from generate import Shape, write
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -42,7 +44,7 @@ class Measured:
     @property
     def seconds(self) -> float:
         """The median time from parsed operations to verdict."""
-        return statistics.median(run["seconds"] for run in self.runs)
+        return statistics.median(float(run["seconds"]) for run in self.runs)
 
     @property
     def memory_mb(self) -> float:
@@ -172,9 +174,8 @@ def main() -> None:
             if mix in {"etcd", "kv"}:
                 rows.extend(published(mix, program, told.pairs))
             else:
-                for shape in shapes(mix, quick=told.quick):
-                    if told.only in str(shape):
-                        rows.append(measure(shape, folder, program, told.pairs))
+                chosen = (shape for shape in shapes(mix, quick=told.quick) if told.only in str(shape))
+                rows.extend(measure(shape, folder, program, told.pairs) for shape in chosen)
             summarize(mix, rows)
     if told.out is not None:
         told.out.write_text(json.dumps(results, indent=1))

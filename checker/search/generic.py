@@ -126,10 +126,10 @@ def search(  # noqa: C901, PLR0912, PLR0915 - one loop whose parts share a dozen
         taken >>= shift
         before = seen.setdefault((first, taken, state), [])
         if any(less & used == less for less in before):
+            deepest.reach(soonest, first + taken.bit_count(), certain[blocked], state)
             continue
         before.append(used)
-        if soonest >= deepest.stamp:
-            deepest.reach(soonest, first + taken.bit_count(), certain[blocked], state)
+        height = len(stack)
         for members in maybes:
             if calls[members[0]] > soonest:
                 break
@@ -147,6 +147,8 @@ def search(  # noqa: C901, PLR0912, PLR0915 - one loop whose parts share a dozen
             for at in candidates
             for then in after(certain[at], state)
         )
+        if len(stack) == height:
+            deepest.reach(soonest, first + taken.bit_count(), certain[blocked], state)
     yield spent
     return Found(
         order=None,

@@ -38,7 +38,7 @@ class Deepest:
     states: list[Any] = field(default_factory=list)
 
     def reach(self, stamp: int, depth: int, blocked: int, state: Any) -> None:
-        """Note that a branch of ``depth`` operations stands in ``state`` before ``blocked`` returns.
+        """Note that a branch of ``depth`` operations ends in ``state`` before ``blocked`` returns.
 
         Of several operations that return at one ``stamp`` the one that the deepest branch misses counts.
         """

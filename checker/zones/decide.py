@@ -66,11 +66,15 @@ class Conflict:
 
 @dataclass(slots=True, eq=False)
 class Blocks:
-    """Blocks by first cluster; ``chains`` holds those of several. ``order`` fits if any does."""
+    """Blocks by first cluster; ``chains`` holds those of several. ``order`` fits if any does.
+
+    ``own_call`` is each cluster's latest call, whatever its block.
+    """
 
     clusters: Clusters
     first_return: list[int]
     last_call: list[int]
+    own_call: list[int]
     live: list[int]
     chains: dict[int, list[int]] = field(default_factory=dict)
     follower: dict[int, int] = field(default_factory=dict)
@@ -167,8 +171,8 @@ def _blocks(clusters: Clusters) -> Blocks | Conflict:
         return _chained(clusters, first, last)
     if clusters.maybe:
         unseen = {c for c in clusters.maybe if read_return[c] == NEVER}
-        return Blocks(clusters, first, last, [c for c in live if c not in unseen])
-    return Blocks(clusters, first, last, list(live))
+        return Blocks(clusters, first, last, last.copy(), [c for c in live if c not in unseen])
+    return Blocks(clusters, first, last, last.copy() if clusters.differed else last, list(live))
 
 
 def _chained(  # noqa: C901 - one pass in three steps over the same five variables
@@ -193,7 +197,7 @@ def _chained(  # noqa: C901 - one pass in three steps over the same five variabl
             if before in clusters.cas_from:
                 pending.append(before)
     heads = [c for c in range(len(first)) if c not in dead and c not in clusters.cas_from]
-    blocks = Blocks(clusters, first, last, heads, follower=follower)
+    blocks = Blocks(clusters, first, last, last.copy(), heads, follower=follower)
     linked = 0
     for head in [c for c in heads if c in follower]:
         chain = [head]

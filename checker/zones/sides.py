@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from checker.operations import NEVER
@@ -82,7 +83,7 @@ class Sides:
 
 def assign(blocks: Blocks, failed: list[Failed]) -> Sides | tuple[int, ...]:
     """Tie what has one side only; return the cluster and the position of one that has none."""
-    begins, ends, head = _extents(blocks)
+    begins, ends, head = _extents(blocks, {each.cluster for each in failed})
     sides = Sides(head)
     first = blocks.first_return
     for each in failed:
@@ -109,26 +110,31 @@ def _put_before(blocks: Blocks, sides: Sides, each: Failed) -> None:
     sides.floor[each.cluster] = max(sides.floor.get(each.cluster, -NEVER), each.call)
 
 
-def _extents(blocks: Blocks) -> tuple[Callable[[int], int], Callable[[int], int], dict[int, int]]:
+def _extents(
+    blocks: Blocks, named: set[int]
+) -> tuple[Callable[[int], int], Callable[[int], int], dict[int, int]]:
     """Return by cluster the earliest return from its writer on, and the latest call up to its end.
 
-    They are read before any tie tightens the blocks: ties are about the block as a whole.
+    Both are asked of ``named`` only. They are read before any tie tightens the blocks: ties are about
+    the block as a whole.
     """
     clusters = blocks.clusters
     begin: dict[int, int] = {}
     end: dict[int, int] = {}
     head: dict[int, int] = {}
-    for chain in blocks.chains.values():
+    for first, members in blocks.chains.items():
+        if named.isdisjoint(members):
+            continue
+        head.update(dict.fromkeys(members, first))
         earliest = NEVER
-        for cluster in reversed(chain):
+        for cluster in reversed(members):
             earliest = min(earliest, clusters.write_return[cluster], clusters.read_return[cluster])
             begin[cluster] = earliest
         latest = -NEVER
-        for cluster in chain:
-            latest = max(latest, clusters.write_call[cluster], clusters.read_call.get(cluster, -NEVER))
+        for cluster in members:
+            latest = max(latest, blocks.own_call[cluster])
             taker = blocks.follower.get(cluster)
             end[cluster] = latest if taker is None else max(latest, clusters.write_call[taker])
-            head[cluster] = chain[0]
 
     def begins(cluster: int) -> int:
         found = begin.get(cluster)
@@ -139,10 +145,7 @@ def _extents(blocks: Blocks) -> tuple[Callable[[int], int], Callable[[int], int]
         )
 
     def ends(cluster: int) -> int:
-        found = end.get(cluster)
-        if found is not None:
-            return found
-        return max(clusters.write_call[cluster], clusters.read_call.get(cluster, -NEVER))
+        return end.get(cluster, blocks.own_call[cluster])
 
     return begins, ends, head
 
@@ -196,50 +199,58 @@ def _move(blocks: Blocks, sides: Sides, each: Failed) -> bool:
     return True
 
 
-def _place(  # noqa: C901, PLR0912 - one pass over one schedule
-    blocks: Blocks, failed: list[Failed], sides: Sides
-) -> list[Failed]:
+def _place(blocks: Blocks, failed: list[Failed], sides: Sides) -> list[Failed]:
     """Give every failed cas its moment in the earliest schedule of the order; return those without one.
 
     In that schedule an operation takes effect at the latest call so far. A cluster begins when its
     writer does and ends when the next one begins.
     """
-    clusters = blocks.clusters
-    write_call, read_call, floor = clusters.write_call, clusters.read_call, sides.floor
-    sequence: list[int] = []
-    for block in blocks.order:
-        sequence.extend(blocks.chains.get(block, (block,)))
-    begins: dict[int, int] = {}
-    filled: dict[int, int] = {}
-    ends: dict[int, int] = {}
-    latest, before = -NEVER, None
-    for cluster in sequence:
-        if before is not None:
-            filled[before] = latest
-        latest = max(latest, write_call[cluster], floor.get(cluster, latest))
-        begins[cluster] = latest
-        if before is not None:
-            ends[before] = latest
-        latest = max(latest, read_call.get(cluster, latest))
-        before = cluster
-    if before is not None:
-        filled[before] = latest
-    named = {clusters.where[old] for old, *_ in clusters.differed if old in clusters.where}
-    spare = sorted(
-        (write_call[c], c)
-        for c in clusters.maybe
-        if c not in begins and c not in clusters.cas_from and c not in named
-    )
+    write_call = blocks.clusters.write_call
+    sequence = list(chain.from_iterable(blocks.chains.get(block, (block,)) for block in blocks.order))
+    own = blocks.own_call
+    if sides.floor:
+        own = own.copy()
+        for cluster, call in sides.floor.items():
+            own[cluster] = max(own[cluster], call)
+    latest = list(accumulate(map(own.__getitem__, sequence), max))
+    place = dict(zip(sequence, range(len(sequence)), strict=True))
+    sequence.append(0)
+    latest.append(NEVER)
     sides.moments, sides.fillers = [], []
     standing: list[Failed] = []
-    gaps: dict[int, int] = {}
     for each in failed:
-        if each.call <= begins[each.cluster]:
+        at = place[each.cluster]
+        begins = max(latest[at - 1] if at else -NEVER, write_call[each.cluster])
+        if each.call <= max(begins, sides.floor.get(each.cluster, begins)):
             sides.moments.append((each.call, False, each.position))
-        elif each.back >= ends.get(each.cluster, NEVER):
-            sides.moments.append((max(each.call, ends[each.cluster]), True, each.position))
+            continue
+        ends = max(latest[at], write_call[sequence[at + 1]]) if at + 2 < len(sequence) else NEVER
+        ends = max(ends, sides.floor.get(sequence[at + 1], ends))
+        if each.back >= ends:
+            sides.moments.append((max(each.call, ends), True, each.position))
         else:
             standing.append(each)
+    return _fill(
+        blocks, standing, sides, {each.cluster: latest[place[each.cluster]] for each in standing}
+    )
+
+
+def _fill(blocks: Blocks, standing: list[Failed], sides: Sides, filled: dict[int, int]) -> list[Failed]:
+    """Put unseen writes behind old values for ``standing``; return those that even so have no moment.
+
+    ``filled``: by cluster, the instant of its last operation.
+    """
+    clusters = blocks.clusters
+    if not standing or not clusters.maybe:
+        return standing
+    live = set(chain.from_iterable(blocks.chains.get(block, (block,)) for block in blocks.order))
+    named = {clusters.where[old] for old, *_ in clusters.differed if old in clusters.where}
+    spare = sorted(
+        (clusters.write_call[c], c)
+        for c in clusters.maybe
+        if c not in live and c not in clusters.cas_from and c not in named
+    )
+    gaps: dict[int, int] = {}
     unplaced = []
     for each in sorted(standing, key=lambda each: each.back):
         at = gaps.get(each.cluster)
