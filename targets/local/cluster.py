@@ -67,7 +67,7 @@ class LocalNode:
         self.process: NodeProcess | None = None
         self._config = config
         self._runtime = runtime
-        self._evidence = run_dir / "evidence" / f"{self.name}.jsonl"
+        self._evidence = run_dir.absolute() / "evidence" / f"{self.name}.jsonl"  # a node runs elsewhere
         self._data = runtime.directory("data", self.name)
 
     def spawn(self, peers: dict[str, tuple[str, int]]) -> None:
