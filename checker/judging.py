@@ -7,10 +7,11 @@ cost; a violation is explained at once, out of the same budget.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from checker import paranoid as second_look
+from checker import pool
 from checker.explain.violation import from_conflict, from_search
 from checker.search import generic, register
 from checker.search.run import REGISTERS
@@ -43,6 +44,18 @@ class Search:
     seconds: float = 0.0
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """What a search came to; it can cross from another process. ``order`` holds the search's positions."""
+
+    outcome: Outcome
+    order: list[int] | None = None
+    violation: Violation | None = None
+    reason: str | None = None
+    spent: int = 0
+    seconds: float = 0.0
+
+
 @dataclass(eq=False)
 class Judging:
     """The verdicts of one check, as they come."""
@@ -70,7 +83,17 @@ class Judging:
                 left.extend(self._by_zones(place, share))
             else:
                 left.append(self._generic(place, share))
-        self._by_turns(left)
+        left.sort(key=lambda each: len(each.indices))
+        if left and self._worth_forking(left):
+            self._by_pool(left)
+        else:
+            self._by_turns(left)
+
+    def _worth_forking(self, left: list[Search]) -> bool:
+        """Return whether to search in processes: several keys and cores, or a model that may not return."""
+        budget = self.meter.budget
+        foreign = not type(self.shares[0].model).__module__.startswith("checker.")
+        return (budget.jobs > 1 and len(left) > 1) or (foreign and budget.time_s is not None)
 
     def _stop(self) -> str | None:
         if self.violations and not self.all_keys:
@@ -103,7 +126,9 @@ class Judging:
                     violation = from_conflict(
                         share, lowered, positions, decision, names=names, meter=self.meter
                     )
-                self._violated(share, violation)
+                    if self.paranoid:
+                        second_look.confirm(share, violation)
+                self.violations.append(violation)
                 self._conclude(place, Method.ZONES, Outcome.VIOLATION, operations=size, seconds=seconds)
             case Unsure() | None:
                 rank = None if decision is None else _rank(lowered, decision.blocks)
@@ -131,63 +156,97 @@ class Judging:
 
     def _by_turns(self, left: list[Search]) -> None:
         """Let the searches take turns, the small ones first."""
-        turns = deque(sorted(left, key=lambda each: len(each.indices)))
+        turns = deque(left)
         while turns:
             each = turns.popleft()
             reason = self._stop()
             if reason is not None:
-                self._finish(each, Outcome.UNKNOWN, reason=reason)
+                self._accept(each, Answer(outcome=Outcome.UNKNOWN, reason=reason))
                 continue
-            began_s = self.meter.elapsed_s()
-            try:
-                spent = next(each.running)
-                self.meter.configurations += spent
-                each.spent += spent
+            found = self._advance(each)
+            if found is None:
                 turns.append(each)
-                each.seconds += self.meter.elapsed_s() - began_s
-            except StopIteration as done:
-                each.seconds += self.meter.elapsed_s() - began_s
-                self._found(each, done.value)
+            else:
+                self._accept(each, self._answer(each, found))
 
-    def _found(self, each: Search, found: Found) -> None:
+    def _by_pool(self, left: list[Search]) -> None:
+        """Search in processes; see `pool` for when that is better."""
+        running = pool.run(
+            left, self._alone, jobs=self.meter.budget.jobs, remaining_s=self.meter.remaining_s
+        )
+        answered = set()
+        for each, answer in running:
+            answered.add(each.place)
+            if isinstance(answer, pool.Died):
+                self._accept(each, Answer(outcome=Outcome.UNKNOWN, reason=answer.how))
+            else:
+                self._accept(each, answer)
+            if self._stop() == _NOT_LOOKED_AT:
+                break
+        running.close()
+        for each in left:
+            if each.place not in answered:
+                self._accept(each, Answer(outcome=Outcome.UNKNOWN, reason=_NOT_LOOKED_AT))
+
+    def _alone(self, each: Search) -> Answer:
+        """Search one key to its end; this runs in a process of its own."""
+        found = None
+        while found is None:
+            reason = self.meter.spent()
+            if reason is not None:
+                return Answer(
+                    outcome=Outcome.UNKNOWN, reason=reason, spent=each.spent, seconds=each.seconds
+                )
+            found = self._advance(each)
+        return self._answer(each, found)
+
+    def _advance(self, each: Search) -> Found | None:
+        """Give a search one slice of time; return what it found, if it has ended."""
+        began_s = self.meter.elapsed_s()
+        try:
+            spent = next(each.running)
+        except StopIteration as done:
+            found: Found = done.value
+            return found
+        else:
+            self.meter.configurations += spent
+            each.spent += spent
+            return None
+        finally:
+            each.seconds += self.meter.elapsed_s() - began_s
+
+    def _answer(self, each: Search, found: Found) -> Answer:
+        """Return what a finished search comes to, checked again and explained as asked."""
         share = self.shares[each.place]
+        answer = Answer(outcome=Outcome.PASS, order=found.order, spent=each.spent, seconds=each.seconds)
         if found.order is not None:
-            order, indices = found.order, each.indices
             if self.paranoid:
-                second_look.replay(share, [indices[i] for i in order])
-            self._finish(each, Outcome.PASS, witness=lambda: tuple(indices[i] for i in order))
-            return
+                second_look.replay(share, [each.indices[i] for i in found.order])
+            return answer
         assert found.stuck is not None
         violation = Violation(key=share.key, operations=(), sentence="no order fits")
         if self.explain:
             stamp = share.returns[each.indices[found.stuck.blocked]]
             violation = from_search(share, each.part(), stamp, self.meter)
-        self._violated(share, violation)
-        self._finish(each, Outcome.VIOLATION)
+            if self.paranoid:
+                second_look.confirm(share, violation)
+        return replace(answer, outcome=Outcome.VIOLATION, violation=violation)
 
-    def _violated(self, share: Share, violation: Violation) -> None:
-        if self.paranoid and self.explain:
-            second_look.confirm(share, violation)
-        self.violations.append(violation)
-
-    def _finish(
-        self,
-        each: Search,
-        outcome: Outcome,
-        *,
-        reason: str | None = None,
-        witness: Callable[[], tuple[int, ...]] | None = None,
-    ) -> None:
+    def _accept(self, each: Search, answer: Answer) -> None:
+        """Record the answer to a search."""
         each.running.close()
+        if answer.violation is not None:
+            self.violations.append(answer.violation)
+        order, indices = answer.order, each.indices
         self._conclude(
             each.place,
             each.method,
-            outcome,
+            answer.outcome,
             operations=len(each.indices),
-            seconds=each.seconds,
-            configurations=each.spent,
-            reason=reason,
-            witness=witness,
+            seconds=answer.seconds or each.seconds,
+            configurations=answer.spent or each.spent,
+            reason=answer.reason,
+            witness=None if order is None else lambda: tuple(indices[i] for i in order),
         )
 
     def _conclude(

@@ -1,4 +1,4 @@
-"""Check one file and print what it took, as one JSON object: the counterpart of ``porcupine/main.go``."""
+"""Check files and print what it took as one JSON object: the counterpart of ``porcupine/main.go``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every published verdict beside ours, by source: how many agree, how long all took, and the slowest file.
+"""Every published verdict beside ours, by source: how many agree, how long it took, the slowest file.
 
 The rows are those of ``tests/checker/test_published_verdicts.py``; times include reading and explaining.
 """

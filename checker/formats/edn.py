@@ -164,7 +164,7 @@ def _scalar(kind: str, token: str, start: int) -> Any:
 
 
 def _unescape(code: str) -> str:
-    return chr(int(code[1:], base=16)) if len(code) > 1 else _ESCAPES.get(code, code)
+    return chr(int(f"0x{code[1:]}", 0)) if len(code) > 1 else _ESCAPES.get(code, code)
 
 
 def _flat(offset: int, form: Any) -> Iterator[tuple[int, Any]]:
