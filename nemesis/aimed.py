@@ -28,10 +28,13 @@ AIMED: Final = (
 )
 """The mistakes that have one."""
 
+ELSEWHERE: Final = ("etcd-paused-leader", "etcd-20418")
+"""Schedules aimed at systems that are not ours."""
+
 
 def aimed(mistake_id: str) -> Schedule:
-    """Return the schedule aimed at a mistake; `KeyError` if there is none."""
-    if mistake_id not in AIMED:
+    """Return the schedule aimed at a mistake, or at another system; `KeyError` if there is none."""
+    if mistake_id not in (*AIMED, *ELSEWHERE):
         raise KeyError(f"no schedule is aimed at {mistake_id!r}; there are {', '.join(AIMED)}")
     found = resources.files("nemesis").joinpath("schedules", f"{mistake_id}.yaml")
     return parse(yaml.safe_load(found.read_text(encoding="utf-8")))

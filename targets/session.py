@@ -10,11 +10,14 @@ effect). In doubt an operation is *info*.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from checker.events import EventType, ReadPath, Served
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -112,3 +115,23 @@ class Session(Protocol):
 
     def step(self, event: SessionInput, now_ns: int) -> tuple[SessionEffect, ...]:
         """Take what happened. A late answer to an operation that has ended is dropped here."""
+
+
+class Reader(Protocol):
+    """Bytes of one connection in, messages out."""
+
+    def feed(self, data: bytes) -> Sequence[Any]:
+        """Return the whole messages; None stands for bytes that are none, and nothing can follow it."""
+
+
+class Client(Protocol):
+    """What a target gives the harness to be its client: sessions, and a codec for their messages."""
+
+    def session(self) -> Session:
+        """Return the client of a new process."""
+
+    def reader(self) -> Reader:
+        """Return what reads a new connection."""
+
+    def encode(self, message: Any) -> bytes:
+        """Return the bytes of one message."""

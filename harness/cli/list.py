@@ -12,8 +12,8 @@ from checker.models import MODELS
 from harness.outcome import Outcome
 from harness.report.escape import plain
 from nemesis import FAMILIES
+from targets.catalog import TARGETS
 from targets.leasekv.mistakes import MISTAKES
-from targets.leasekv.policies import POLICIES
 
 from . import options
 
@@ -38,7 +38,10 @@ _FAULTS: Final = {
 
 
 def _targets() -> Rows:
-    return [{"name": "leasekv", "about": "our own Raft store: reads by lease, by ReadIndex, by the log"}]
+    return [
+        {"name": target.name, "about": target.about, "on": list(target.places)}
+        for target in TARGETS.values()
+    ]
 
 
 def _faults() -> Rows:
@@ -52,8 +55,9 @@ def _workloads() -> Rows:
 
 def _policies() -> Rows:
     return [
-        {"name": policy.name, "about": policy.sentence, "claims": list(policy.claims)}
-        for policy in POLICIES.values()
+        {"name": mode.name, "about": mode.about, "target": target.name, "claims": list(mode.claims)}
+        for target in TARGETS.values()
+        for mode in target.modes.values()
     ]
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from nemesis import FAMILIES
+from targets.catalog import TARGETS
 from targets.leasekv.mistakes import MISTAKES
-from targets.leasekv.policies import POLICIES
 from targets.leasekv.rules import RULES_OFF
 
 from .document import Document, read
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _LISTS: Final = frozenset({"mistake", "keep_rules", "faults", "allow", "require"})
 _NONE: Final = {"faults": "none"}  # how a person says an empty list
 _KNOWN: Final = {
-    "policy": tuple(POLICIES),
+    "policy": tuple(mode for target in TARGETS.values() for mode in target.modes),
     "mistake": tuple(MISTAKES),
     "faults": FAMILIES,
     "keep_rules": tuple(RULES_OFF),

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from harness.run.generator import seats_min
+from nemesis import aimed
 from nemesis.schedule import ScheduleError
+from targets.catalog import TARGETS
 from targets.cluster import ClockMode
 from targets.leasekv.config import ConfigError, NodeConfig, build_rules
 from targets.leasekv.mistakes import MISTAKES
@@ -29,6 +31,7 @@ from .plan import FIELDS, Plan, ScheduleFrom
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from targets.catalog import Target
     from targets.leasekv.mistakes import Mistake
 
     from .draft import Draft, Given
@@ -44,6 +47,7 @@ def resolve(draft: Draft, *, fresh_seed: int, where: Callable[[str], str] | None
     draft = _without_stale_schedule(draft)
     values: dict[str, Any] = {key: given.value for key, given in draft.items()}
     values.setdefault("seed", fresh_seed)
+    _choose(TARGETS[values.get("target", Plan().target)], values, draft)
     mistakes = [MISTAKES[name] for name in values.get("mistake", ())]
     for mistake in mistakes:
         _bring(mistake, values, draft)
@@ -81,6 +85,20 @@ def node_config(plan: Plan, node: str) -> NodeConfig:
     )
 
 
+def _choose(target: Target, values: dict[str, Any], draft: Mapping[str, Given]) -> None:
+    """Set what the target decides by default; refuse what it has not got."""
+    if target.name != Plan().target:
+        values.setdefault("policy", next(iter(target.modes)))
+        values.setdefault("on", target.places[0])
+        if values.get("mistake"):
+            raise PlanError(f"no mistake is planted in {target.name}", where=_where(draft, "mistake"))
+    for key, known in (("policy", tuple(target.modes)), ("on", target.places)):
+        asked = values.get(key, known[0])
+        if asked not in known:
+            sentence = f"{target.name} has no {key} {asked}; it has {', '.join(known)}"
+            raise PlanError(sentence, where=_where(draft, key))
+
+
 def _bring(mistake: Mistake, values: dict[str, Any], draft: Mapping[str, Given]) -> None:
     """Set what the mistake decides; refuse what was asked otherwise."""
     brought = {"policy": mistake.policy, "nodes": mistake.nodes, "drift_ppm": mistake.drift_ppm}
@@ -113,6 +131,8 @@ def _with_schedule(plan: Plan, draft: Mapping[str, Given]) -> Plan:
         schedule = schedules.of_plan(plan)
     elif plan.mistakes:
         source, schedule = ScheduleFrom.AIMED, schedules.aimed_at(plan)
+    elif (bare := TARGETS[plan.target].schedule) is not None and "faults" not in draft:
+        source, schedule = ScheduleFrom.AIMED, aimed(bare)
     else:
         source, schedule = ScheduleFrom.SEED, schedules.drawn(plan)
     if source is not ScheduleFrom.SEED and "faults" in draft and draft["faults"].value:
@@ -141,6 +161,8 @@ def _fits(plan: Plan, draft: Mapping[str, Given]) -> None:
             f"a writer, a cas and a reader that follows the leader make {least}"
         )
         raise PlanError(sentence, where=_where(draft, "clients"))
+    if plan.target != "leasekv":
+        return
     if plan.on == "docker" and plan.nodes > CONTAINERS_MAX:
         sentence = f"nodes {plan.nodes} is too many: the compose file has {CONTAINERS_MAX} services"
         raise PlanError(sentence, where=_where(draft, "nodes"))

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from harness.store.history import HistoryWriter
     from targets.cluster import Cluster
-    from targets.leasekv.client import LeaseKvClient
+    from targets.session import Client
 
     from .conductor import Conductor
 
@@ -107,7 +107,7 @@ class Drive:
         conductor: Conductor,
         cluster: Cluster,
         *,
-        client: LeaseKvClient,
+        client: Client,
         history: HistoryWriter,
         origin_ns: int,
         say: Callable[[str], None] = lambda _line: None,

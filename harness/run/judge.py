@@ -30,7 +30,7 @@ from checker.timeline import build as build_timelines
 from checker.verdict import Outcome as CheckOutcome
 from harness.outcome import Outcome, worst
 from harness.plan.plan import ScheduleFrom
-from targets.leasekv.policies import POLICIES
+from targets.catalog import TARGETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -85,7 +85,7 @@ def judge(plan: Plan, history: bytes | None, evidence: Mapping[str, bytes], seen
 class _Hearing:
     def __init__(self, plan: Plan, seen: Seen) -> None:
         self.plan = plan
-        self.policy = POLICIES[plan.policy]
+        self.policy = TARGETS[plan.target].modes[plan.policy]
         self.seen = seen
         self.causes: dict[Outcome, list[str]] = {}
         self.notes = list(seen.notes)

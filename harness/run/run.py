@@ -29,7 +29,6 @@ from harness.store.history import HistoryWriter
 from nemesis import Machine, means
 from nemesis.machine import Record
 from targets.cluster import Delayed, Link, TargetError
-from targets.leasekv.client import LeaseKvClient
 
 from .conductor import Conductor
 from .drive_asyncio import Drive, raw_ns
@@ -38,7 +37,7 @@ from .judge import Seen, judge
 from .ports import Timing
 from .result import RunResult, result_of
 from .watch import Watch
-from .where import make_cluster
+from .where import make_client, make_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -181,9 +180,7 @@ class Course:
 
     async def _drive(self, cluster: Cluster, stopped: asyncio.Event) -> None:
         plan = self.plan
-        client = LeaseKvClient(
-            read_timeout_ns=plan.read_timeout_ns, write_timeout_ns=plan.write_timeout_ns
-        )
+        client = make_client(plan)
         workload = Workload(
             nodes=plan.node_names,
             clients=plan.clients,

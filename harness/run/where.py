@@ -1,4 +1,4 @@
-"""From a plan's ``on`` to a cluster that can be started there."""
+"""From a plan to a cluster that can be started, and to the client that speaks with it."""
 
 from __future__ import annotations
 
@@ -7,24 +7,41 @@ from typing import TYPE_CHECKING
 from harness.plan.plan import ScheduleFrom
 from harness.plan.resolve import node_config
 from harness.plan.schedules import delays
+from targets.leasekv.client import LeaseKvClient
 from targets.local.cluster import LocalCluster
 
 if TYPE_CHECKING:
     from harness.plan.plan import Plan
     from harness.store.rundir import RunDir
     from targets.cluster import Cluster
+    from targets.session import Client
 
 
 def make_cluster(plan: Plan, directory: RunDir) -> Cluster:
     """Return the plan's cluster, not started; evidence and logs go into the run directory."""
-    config = node_config(plan, plan.node_names[0])
-    match plan.on:
-        case "local":
-            return LocalCluster(config, directory.path, clock=plan.clock)
-        case "docker":
+    match plan.target, plan.on:
+        case "leasekv", "docker":
             from targets.docker.leasekv import leasekv_cluster  # noqa: PLC0415 - half a second
 
+            config = node_config(plan, plan.node_names[0])
             return leasekv_cluster(config, directory.path, clock=plan.clock, gates=gated(plan))
+        case "etcd", _:
+            from targets.docker.cluster import DockerCluster  # noqa: PLC0415 - half a second
+            from targets.etcd.system import EtcdSystem  # noqa: PLC0415
+
+            return DockerCluster(EtcdSystem(plan.node_names), directory.path, gates=gated(plan))
+        case _:
+            config = node_config(plan, plan.node_names[0])
+            return LocalCluster(config, directory.path, clock=plan.clock)
+
+
+def make_client(plan: Plan) -> Client:
+    """Return what the plan's target is spoken to with."""
+    if plan.target == "etcd":
+        from targets.etcd.client import EtcdClient  # noqa: PLC0415 - as its cluster
+
+        return EtcdClient(plan.policy, timeout_ns=plan.write_timeout_ns)
+    return LeaseKvClient(read_timeout_ns=plan.read_timeout_ns, write_timeout_ns=plan.write_timeout_ns)
 
 
 def gated(plan: Plan) -> bool:

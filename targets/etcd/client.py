@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from targets.http import Reader, encode
 from targets.request import RequestSession
 
-from .speech import EtcdSpeech, ReadMode
+from .speech import EtcdSpeech
 
 if TYPE_CHECKING:
     from targets.http import HttpRequest
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class EtcdClient:
     """Makes everything that belongs to a connection, in one read mode."""
 
-    def __init__(self, reads: ReadMode, *, timeout_ns: int) -> None:
+    def __init__(self, reads: str, *, timeout_ns: int) -> None:
         self._speech = EtcdSpeech(reads)
         self._timeout_ns = timeout_ns
 

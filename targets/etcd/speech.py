@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final
 
 import msgspec
 
@@ -22,8 +22,7 @@ from targets.http import HttpRequest, HttpResponse
 from targets.request import unknown
 from targets.session import Call, Outcome
 
-ReadMode = Literal["linearizable", "serializable"]
-READ_MODES: Final[tuple[ReadMode, ...]] = get_args(ReadMode)
+READ_MODES: Final = ("linearizable", "serializable")
 PREFIX: Final = "lantern/"
 
 MISMATCH: Final = "MISMATCH"
@@ -33,7 +32,9 @@ DEFINITE: Final = ("etcdserver: too many requests", "etcdserver: no leader", "et
 class EtcdSpeech:
     """See `targets.request.Speech`."""
 
-    def __init__(self, reads: ReadMode) -> None:
+    def __init__(self, reads: str) -> None:
+        if reads not in READ_MODES:
+            raise ValueError(f"etcd reads are {' or '.join(READ_MODES)}, not {reads!r}")
         self._serializable = reads == "serializable"
 
     def ask(self, call: Call) -> HttpRequest:

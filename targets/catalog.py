@@ -1,0 +1,82 @@
+"""Every target by its name: how it may be read, where it can run, and who makes its clients.
+
+A *mode* is how reads are served and what is promised of them: a policy of leasekv, a read mode of a
+system that is not ours. It names what a run of it must have exercised to mean anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+
+from .etcd.speech import READ_MODES
+from .leasekv.policies import POLICIES
+
+
+class Mode(msgspec.Struct, frozen=True, kw_only=True):
+    """A way of reading.
+
+    ``claims`` are names of `checker.exercised`; ``overlap`` says whether two leases at one instant of
+    true time prove a violation.
+    """
+
+    name: str
+    claims: tuple[str, ...]
+    overlap: bool
+    about: str
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """One target. ``modes`` and ``places`` begin with the default.
+
+    ``schedule`` names the schedule of a bare run where none is drawn from the plan's families.
+    """
+
+    name: str
+    about: str
+    modes: Mapping[str, Mode]
+    places: tuple[str, ...]
+    schedule: str | None = None
+
+
+_ETCD: Final = {
+    "linearizable": Mode(
+        name="linearizable",
+        claims=("readindex-reads",),
+        overlap=False,
+        about="a quorum confirms the index that a read waits for",
+    ),
+    "serializable": Mode(
+        name="serializable",
+        claims=("follower-reads",),
+        overlap=False,
+        about="the member asked answers from what it has, however old: not linearizable, as documented",
+    ),
+}
+assert tuple(_ETCD) == READ_MODES
+
+LEASEKV: Final = Target(
+    name="leasekv",
+    about="our own Raft store: reads by lease, by ReadIndex, by the log",
+    modes=MappingProxyType(
+        {
+            policy.name: Mode(
+                name=policy.name, claims=policy.claims, overlap=policy.overlap, about=policy.sentence
+            )
+            for policy in POLICIES.values()
+        }
+    ),
+    places=("local", "docker"),
+)
+ETCD: Final = Target(
+    name="etcd",
+    about="etcd through its JSON gateway, as Debian packages it",
+    modes=MappingProxyType(_ETCD),
+    places=("docker",),
+    schedule="etcd-paused-leader",
+)
+
+TARGETS: Final[Mapping[str, Target]] = MappingProxyType({one.name: one for one in (LEASEKV, ETCD)})
