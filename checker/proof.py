@@ -87,7 +87,8 @@ def explain(
 ) -> Proof:
     """Return what evidence and faults tell of a violation proved by ``operations``.
 
-    ``read`` names the offender if the checker knows it; else it is looked for.
+    ``read`` is what the checker takes for the offender: believed unless another read is staler than it
+    by what these operations themselves show.
     """
     read, newer = _offender(operations, read)
     told = read.evidence if read is not None else None
@@ -117,13 +118,13 @@ def _offender(
     operations: Sequence[Operation], read: Operation | None
 ) -> tuple[Operation | None, Operation | None]:
     """Return the read that is staler than any other, and what it should have seen."""
-    reads = (
-        [read] if read is not None else [each for each in operations if each.f in READS and each.known]
-    )
+    reads = [each for each in operations if each.f in READS and each.known]
+    if read is not None and read not in reads:
+        reads.append(read)
     pairs = [(each, _newer_than(each, operations)) for each in reads]
     return max(
         pairs,
-        key=lambda pair: (_gap_ns(pair[1], pair[0]) or 0, pair[0].call_ns),
+        key=lambda pair: (_gap_ns(pair[1], pair[0]) or 0, pair[0] == read, pair[0].call_ns),
         default=(None, None),
     )
 

@@ -92,11 +92,6 @@ class Timeline:
         index = bisect_right(self.boots, place, key=lambda boot: boot.first) - 1
         return self.boots[index]
 
-    def last_place_by(self, true_ns: int) -> int | None:
-        """Return the last line whose reading was certainly taken by ``true_ns``, if there is one."""
-        place = bisect_right(self.after_ns, true_ns) - 1
-        return place if place >= 0 else None
-
     def reached(self, own_ns: int, boot: Boot) -> tuple[int | None, int | None]:
         """Return no-earlier-than and no-later-than for the monotonic clock first reaching ``own_ns``.
 

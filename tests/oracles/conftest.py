@@ -16,7 +16,8 @@ Characters:
     B boot    L F leader, follower    T a term higher     . some line that says nothing of a lease
     c granted check    w the same on the wall clock    o open-ended    x refused    r revoked
     ~ a tick (no line)    k granted check judged at the last tick
-    s round sent    1-9 that node acknowledged the last round    p promise to n1    v V vote, pre-vote granted
+    s round sent    1-9 that node acknowledged the last round
+    p promise to n1    v V vote, pre-vote granted
 """
 
 from __future__ import annotations

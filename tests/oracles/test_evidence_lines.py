@@ -45,7 +45,7 @@ AGAIN = (at(1000, Booted(2, 4)), at(1001, Applied(4, 9, 4)))
 
 
 def test_what_is_written_is_read_back() -> None:
-    assert evidence_lines.read(WHOLE, "n1.jsonl") == LINES
+    assert evidence_lines.load(WHOLE, "n1.jsonl").lines == LINES
     assert evidence_lines.load(WHOLE).notes == ()
 
 

@@ -150,7 +150,7 @@ def test_no_evidence_however_contradictory_makes_an_oracle_crash(lines: list[Evi
 def test_half_a_minute_of_evidence_is_judged_in_two_seconds() -> None:
     data = {node: evidence_lines.header(node) + evidence_lines.encode(busy(node)) for node in NODES}
     started = process_time()
-    lines = [line for node in NODES for line in evidence_lines.read(data[node], node)]
+    lines = [line for node in NODES for line in evidence_lines.load(data[node], node).lines]
     timelines = build(lines)
     results = judge((), timelines, Declared(nodes=NODES, drift_ppm=50_000))
     exercised.count((), timelines)

@@ -85,6 +85,13 @@ def test_of_two_reads_the_stale_one_is_the_offender() -> None:
     assert (proof.read, proof.newer, proof.stale_ns) == (STALE, WRITE_2, 100 * MS)
 
 
+def test_the_checkers_guess_is_believed_unless_another_read_is_staler() -> None:
+    later = op(4, "read", 1, (400, 410))
+    assert explain((FRESH, STALE, WRITE_1, WRITE_2), evidence(), read=FRESH).read == STALE
+    assert explain((WRITE_1, STALE, later), evidence(), read=STALE).read == STALE
+    assert explain((WRITE_1, STALE, later), evidence()).read == later
+
+
 def test_a_read_of_the_newer_value_shows_as_well_as_its_write_that_never_returned() -> None:
     never = Operation(
         index=9, process=9, f="write", key="x", value=2, outcome=EventType.INFO,
