@@ -242,8 +242,10 @@ class Conductor:
         self._nemesis(HealNow(), now_ns)
 
     def _begin_settle(self, now_ns: int, *, late: bool) -> None:
-        if late:
-            self._fail("the faults could not be healed in time", now_ns)
+        left = self._orders.standing
+        if late or left:
+            kinds = ", ".join(sorted({kind_of(fault) for fault in left.values()})) or "unreported"
+            self._fail(f"not everything could be healed: {kinds}", now_ns)
         else:
             self.recovery.healed_ns = now_ns
         if self._cut_short:

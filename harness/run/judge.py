@@ -132,7 +132,9 @@ class _Hearing:
     def check(self) -> None:
         if self.history is None:
             return
-        budget = Budget(time_s=self.plan.check_s, clock=time.monotonic)
+        budget = Budget(
+            time_s=self.plan.check_s, memory_bytes=self.plan.check_mb << 20, clock=time.monotonic
+        )
         self.report = check(self.history, model="cas-register", budget=budget)
         match self.report.outcome:
             case CheckOutcome.VIOLATION:

@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from nemesis.faults import BendClock, Campaign, Cut, Fault, Kill, Pause, Slow, SlowApply, SlowSync
+from nemesis.faults import (
+    BendClock,
+    Campaign,
+    Cut,
+    Fault,
+    Kill,
+    Pause,
+    Slow,
+    SlowApply,
+    SlowSync,
+    Standing,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,7 +76,8 @@ class Orders:
     def inject(self, order: Inject, roles: Mapping[str, str]) -> dict[str, Any]:
         """Enter an injection; ``roles`` is what every node last took itself for."""
         self._pending[order.id, False] += 1
-        self._faults[order.id] = order.fault
+        if not isinstance(order.fault, Campaign):  # a campaign is over when it was heard
+            self._faults[order.id] = order.fault
         self._kinds[order.id] = kind_of(order.fault)
         known = {node: roles[node] for node in concerned(order.fault) if node in roles}
         return {
@@ -85,9 +97,11 @@ class Orders:
         """Take a report."""
         key = (report.id, report.healed)
         self._pending[key] = max(0, self._pending[key] - 1)
-        if report.healed and not self._pending[key]:
-            self._faults.pop(report.id, None)
         outcome = report.outcome
+        healed = report.healed and outcome.standing is not Standing.UNKNOWN
+        never_was = not report.healed and outcome.standing is Standing.SKIPPED
+        if (healed or never_was) and not self._pending[key]:
+            self._faults.pop(report.id, None)
         told: dict[str, Any] = {"id": report.id, "step": "healed" if report.healed else "injected"}
         told |= {"standing": outcome.standing.value, "evidence": msgspec.to_builtins(outcome.evidence)}
         return told if outcome.reason is None else {**told, "reason": outcome.reason}

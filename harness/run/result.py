@@ -100,12 +100,14 @@ def _proof(judged: Judgement, windows: list[FaultWindow]) -> Proof | None:
         if judged.timelines is not None:
             read = found.staleness.read if found.staleness is not None else None
             told = explain(found.operations, judged.timelines, faults=windows, read=read)
+        stale = () if found.staleness is None else (str(found.staleness),)
+        served = stale if told is None else (*stale, *str(told).splitlines())
         return Proof(
             kind=found.kind,
             key=None if found.key is None else checked.key_name(found.key),
             sentence=found.sentence,
             drawing=tuple(found.drawing.splitlines()),
-            served=() if told is None else tuple(str(told).splitlines()),
+            served=served,
             faults=() if told is None else told.faults,
         )
     for result in judged.oracles:

@@ -27,6 +27,7 @@ from harness.store.errors import StoreError
 from harness.store.files import write_atomic
 from harness.store.history import HistoryWriter
 from nemesis import Machine, means
+from nemesis.faults import Standing
 from nemesis.machine import Record
 from targets.cluster import Delayed, Link, TargetError
 
@@ -34,6 +35,7 @@ from .conductor import Conductor
 from .drive_asyncio import Drive, raw_ns
 from .generator import Generator, Workload
 from .judge import Seen, judge
+from .orders import kind_of
 from .ports import Timing
 from .result import RunResult, result_of
 from .watch import Watch
@@ -79,6 +81,7 @@ def run(
             log.exception("event=run-broke")
             course.seen.failures.append(f"the run broke: {error!r}")
         directory.release_reserve()
+        directory.cap_logs()
         _save(directory, course)
         if stop.count > 1:
             say("healed; nothing was checked, as asked")
@@ -249,7 +252,9 @@ class Course:
         if self._conductor is None:
             return
         for fault in self._conductor.standing.values():
-            await means.heal(cluster, fault)
+            outcome = await means.heal(cluster, fault)
+            if outcome.standing is Standing.UNKNOWN:
+                self.seen.notes.append(f"{kind_of(fault)} may not have been healed: {outcome.reason}")
 
 
 def timing_of(plan: Plan) -> Timing:

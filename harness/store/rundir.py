@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from .errors import NotARun, StoreError, StoreFull
-from .files import make_directory, read_bounded, trouble, write_atomic
+from .files import copy_tail, make_directory, read_bounded, trouble, write_atomic
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,6 +34,7 @@ HISTORY_MAX_BYTES: Final = 4 << 30
 PLAN_MAX_BYTES: Final = 1 << 20
 VERDICT_MAX_BYTES: Final = 64 << 20
 EVIDENCE_MAX_BYTES: Final = 2 << 30
+LOG_MAX_BYTES: Final = 16 << 20
 NAMES_TRIED_MAX: Final = 1000
 _RESERVE: Final = ".reserve"
 
@@ -82,6 +83,15 @@ class RunDir:
     def release_reserve(self) -> None:
         """Give back the room that was set aside, so that verdict and schedule fit on a full disk."""
         (self.path / _RESERVE).unlink(missing_ok=True)
+
+    def cap_logs(self) -> None:
+        """Cut logs that nobody will read in full down to their ends; it changes no verdict."""
+        for log in self.logs.glob("*.log"):
+            try:
+                if log.stat().st_size > LOG_MAX_BYTES:
+                    copy_tail(log, log, bytes_max=LOG_MAX_BYTES)
+            except (OSError, StoreError):
+                continue
 
     def write_verdict(self, verdict: dict[str, Any]) -> None:
         """Write verdict.json; what JSON cannot hold is written as text."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -133,6 +133,7 @@ def test_a_kept_rule_is_not_switched_off() -> None:
         ({"seed": "x"}, "--seed: "),
         ({"drift_ppm": 600_000}, "heartbeat_ns"),
         ({"allow": "everything"}, "--allow: "),
+        ({"compose": "c.yml"}, "--compose: a compose file is for containers"),
     ],
 )
 def test_what_does_not_go_together_is_refused_before_anything_starts(

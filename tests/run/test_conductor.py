@@ -19,7 +19,8 @@ from checker.verdict import Outcome as CheckOutcome
 from harness.run.generator import UNKNOWN_MAX
 from harness.run.ports import Broken, Interrupt, NodeGone
 from nemesis import parse
-from nemesis.ports import Heal, Inject
+from nemesis.faults import Outcome, Standing
+from nemesis.ports import Happened, Heal, Inject
 from targets.clock import MS, SECOND
 from targets.leasekv.messages import Response
 
@@ -183,7 +184,7 @@ def test_a_heal_that_is_never_reported_ends_the_wait_and_is_a_failure(virtual_ru
     run = virtual_run(CUT)
     run.reports = False
     conductor = run.go()
-    assert any("could not be healed" in failure for failure in conductor.failures)
+    assert conductor.failures == ["not everything could be healed: cut"]
     assert run.phases[-1] == "done"
     assert conductor.standing != {}
 
@@ -297,3 +298,22 @@ def test_the_nemesis_writes_what_it_did_into_the_history(virtual_run: Run) -> No
     lines = [event for event in run.events if event.process == NEMESIS and event.f == "cut"]
     assert [line.value["step"] for line in lines] == ["inject", "injected", "heal", "healed"]
     assert lines[0].value["roles"]["n1"] == "leader"
+
+
+def test_a_heal_that_failed_is_told_and_its_fault_stays_on_the_books(virtual_run: Run) -> None:
+    run = virtual_run(CUT)
+    run.reports = False
+
+    def report() -> None:
+        for order in run.orders:
+            healed = isinstance(order, Heal)
+            standing = Standing.UNKNOWN if healed else Standing.INSTALLED
+            run.feed(Happened(order.id, Outcome(standing, reason="no answer"), healed=healed))
+        run.orders.clear()
+        run.at(run.now_ns + 10 * MS, report)
+
+    run.at(30 * MS, report)
+    conductor = run.go()
+    assert conductor.failures == ["not everything could be healed: cut"]
+    assert list(conductor.standing.values())
+    assert conductor.recovery.healed_ns is None

@@ -15,7 +15,7 @@ import pytest
 from checker import formats
 from harness.outcome import Outcome
 from harness.plan import plan_from
-from harness.run import run as run_module
+from harness.run.judge import judge as real_judge
 from harness.run.run import run
 from harness.store.errors import StoreFull
 from harness.store.history import HistoryWriter
@@ -408,16 +408,15 @@ def test_a_cluster_that_cannot_be_stopped_is_said(cluster: FakeCluster, tmp_path
 def test_a_signal_while_checking_gives_the_check_up(
     cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = run_module.judge
     asked: list[Any] = []
 
     def judge(*arguments: Any) -> Any:
         asked.append(arguments)
         if len(asked) == 1:
             os.kill(os.getpid(), signal.SIGINT)
-        return real(*arguments)
+        return real_judge(*arguments)
 
-    monkeypatch.setattr(run_module, "judge", judge)
+    monkeypatch.setattr("harness.run.run.judge", judge)
     result = go(cluster, plan(), tmp_path)
     assert result.outcome is Outcome.INTERRUPTED
     assert result.reason == "SIGINT while checking"

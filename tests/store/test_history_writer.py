@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -10,7 +11,6 @@ from checker import formats
 from checker.events import Event, EventType, Header
 from harness.store.errors import StoreError, StoreFull
 from harness.store.history import HistoryWriter
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -147,3 +147,15 @@ def test_a_log_that_is_too_long_keeps_its_end(tmp_path: Path) -> None:
     assert (tmp_path / "cut").read_bytes() == b"[the first 93 bytes were left out]\nxxxxxxxend"
     assert not copy_tail(log, tmp_path / "whole", bytes_max=1000)
     assert (tmp_path / "whole").read_bytes() == log.read_bytes()
+
+
+def test_logs_that_are_too_long_are_cut_to_their_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rundir, "LOG_MAX_BYTES", 10)
+    run = rundir.create("x", store=tmp_path)
+    (run.logs / "n1.log").write_bytes(b"short")
+    (run.logs / "n2.log").write_bytes(b"0123456789end")
+    run.cap_logs()
+    assert (run.logs / "n1.log").read_bytes() == b"short"
+    assert (run.logs / "n2.log").read_bytes().endswith(b"\n3456789end")
