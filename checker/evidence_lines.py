@@ -76,6 +76,11 @@ def encode(lines: Sequence[EvidenceLine]) -> bytes:
     return _ENCODER.encode_lines(lines)
 
 
+def read(data: bytes, name: str = "evidence") -> tuple[EvidenceLine, ...]:
+    """Return the lines of a file; see `load`."""
+    return load(data, name).lines
+
+
 def load(data: bytes, name: str = "evidence") -> EvidenceFile:
     """Return what a file holds, raising `MalformedEvidence` for anything but a torn piece."""
     reader = _Reader(name)
