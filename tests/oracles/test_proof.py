@@ -99,6 +99,7 @@ def test_a_read_of_the_newer_value_shows_as_well_as_its_write_that_never_returne
     )  # fmt: skip
     proof = explain((never, FRESH, STALE), evidence())
     assert (proof.read, proof.newer, proof.stale_ns) == (STALE, FRESH, 40 * MS)
+    assert "By then read -> 2 at n2 (term 2) had been answered for 40.000 ms." in str(proof)
 
 
 def test_the_write_that_was_read_is_not_newer_than_itself_nor_is_what_came_before_it() -> None:
