@@ -40,7 +40,7 @@ from .process import NodeProcess, environment, python
 from .runtime import Runtime, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Coroutine, Iterable, Sequence
     from pathlib import Path
 
     from targets.leasekv.config import NodeConfig
@@ -156,6 +156,17 @@ class LocalNode:
         self.client_port.close()
 
 
+async def _all(work: Iterable[Coroutine[None, None, None]]) -> None:
+    """Wait for all of it; the first failure stops the rest and is raised."""
+    tasks = [asyncio.ensure_future(each) for each in work]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
 class LocalCluster:
     """See `targets.cluster.Cluster`.
 
@@ -210,7 +221,7 @@ class LocalCluster:
             )
             for name in self.nodes:
                 self._spawn(name)
-            await asyncio.gather(*(node.until_ready() for node in self._nodes.values()))
+            await _all(node.until_ready() for node in self._nodes.values())
         except BaseException as error:
             await self.stop()
             if isinstance(error, OSError):
