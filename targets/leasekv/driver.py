@@ -1,9 +1,9 @@
 """The thin hand of a leasekv node: carries inputs into the core and its Readys out, in order.
 
 One turn of the event loop is one batch. Every input of the turn is stepped as it arrives, straight
-from ``data_received``; asyncio runs those callbacks before timers that came due meanwhile, so what was
-queued at a node while it was stopped is answered before a timer can tell it how long it was gone. At
-the end of the turn::
+from ``data_received``, and those callbacks go before timers that came due meanwhile (see `_pulse`), so
+what was queued at a node while it was stopped is answered before a timer can tell it how long it was
+gone. At the end of the turn::
 
     facts -> evidence      one write, before anything that rests on them is heard
     messages, replies -> network
@@ -106,7 +106,7 @@ class Driver:
         self._messages: list[tuple[str, PeerMessage]] = []
         self._replies: list[tuple[int, Response]] = []
         self._unsynced: list[Persist] = []
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
         self._timer_ns = 0
 
     def start(self) -> None:
@@ -184,8 +184,21 @@ class Driver:
         self._timer = self._loop.call_later(max(REARM_MIN_S, (due_ns - now_ns) / 1e9), self._pulse)
 
     def _pulse(self) -> None:
+        """Let the loop look at its sockets once more before the timer is fed.
+
+        A node that was stopped finds its wait in the kernel interrupted and its time over: Python's
+        selector then reports no socket at all, and the due timer would overtake what is queued there.
+        """
+        self._timer = self._loop.call_soon(self._after_sockets, time.monotonic_ns())
+
+    def _after_sockets(self, pulsed_ns: int) -> None:
+        """Wait for one turn more: what is ready in this one comes behind this callback."""
+        self._timer = self._loop.call_soon(self._due, pulsed_ns)
+
+    def _due(self, pulsed_ns: int) -> None:
+        """Feed a timer that was due when the sockets were looked at, else look again."""
         self._timer = None
-        if time.monotonic_ns() >= self._core.wake_ns:
+        if pulsed_ns >= self._core.wake_ns:
             self.feed(TimerDue())
         else:
             self._arm()

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -225,11 +230,70 @@ def test_what_arrived_while_the_node_stood_still_is_stepped_before_the_timer_tha
         writer.write(b"\x07")
         time.sleep(0.05)  # noqa: ASYNC251 - the whole process stands still, as under SIGSTOP
         await asyncio.sleep(0.01)
-        assert core.heard[:2] == [asked(7), TimerDue()]
+        assert core.heard[:3] == [asked(7), Persisted(7), TimerDue()]
         writer.close()
         server.close()
 
     drive(busy, work)
+
+
+STOPPED = """
+import asyncio, socket, sys, time
+from targets.leasekv.clocks import Clocks
+from targets.leasekv.driver import Driver
+from targets.leasekv.ports import Asked, Ready, TimerDue
+
+class Core:
+    wake_ns = 0
+    def step(self, event, reading):
+        gap_ns = reading.mono_ns - self.wake_ns
+        self.wake_ns = reading.mono_ns + 5_000_000
+        if gap_ns > 200_000_000:
+            print(type(event).__name__, flush=True)
+        return Ready()
+
+class Nothing:
+    def add(self, facts, stamp): pass
+    def flush(self): pass
+
+class Reader(asyncio.Protocol):
+    def data_received(self, data): driver.feed(Asked(1, None))
+
+async def main():
+    global driver
+    core, loop = Core(), asyncio.get_running_loop()
+    core.wake_ns = time.monotonic_ns()
+    clocks = Clocks(lambda: time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW))
+    wood = {"journal": Nothing(), "disk": None, "network": None}
+    driver = Driver(core, loop, clocks=clocks, pulse_ns=5_000_000, **wood)
+    driver.start()
+    await loop.create_connection(Reader, sock=socket.socket(fileno=int(sys.argv[1])))
+    print("ready", flush=True)
+    await asyncio.sleep(30)
+
+asyncio.run(main())
+"""
+
+
+def test_the_same_holds_for_a_process_that_was_stopped() -> None:
+    ours, its = socket.socketpair()
+    command = [sys.executable, "-c", STOPPED, str(its.fileno())]
+    with (
+        ours,
+        its,
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, pass_fds=[its.fileno()]) as process,
+    ):
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            time.sleep(0.05)
+            os.kill(process.pid, signal.SIGSTOP)
+            time.sleep(0.3)
+            ours.send(b"x")
+            os.kill(process.pid, signal.SIGCONT)
+            assert process.stdout.readline() == "Asked\n"
+        finally:
+            process.kill()
 
 
 def test_a_disk_that_fails_is_heard_of_and_nothing_more_goes_out() -> None:
