@@ -124,6 +124,15 @@ def test_l4_the_evidence_says_on_what_the_answer_rests() -> None:
     assert core.replies[-1].evidence.lease_remaining_ns == D - H
 
 
+def test_l4_a_lease_that_compares_no_clock_claims_no_end() -> None:
+    core = Lone(mistakes=("role-only-read",))
+    core.serve()
+    assert code(core) is None
+    assert core.noted(Checked) == [Checked(1, True, OwnClock.MONOTONIC, core.mono_ns, None)]
+    assert core.replies[-1].evidence is not None
+    assert core.replies[-1].evidence.lease_remaining_ns is None
+
+
 def test_l5_a_read_waits_until_what_it_must_see_is_applied() -> None:
     core = Lone()
     core.serve()

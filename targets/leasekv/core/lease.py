@@ -62,19 +62,15 @@ class Lease:
             return self._on_clock(self._state.reading) + self.length_ns
         return None if self._start_ns is None else self._start_ns + self.length_ns
 
-    def check(self) -> int | None:
-        """Judge the lease for a read; return what is left of it, None if it may not serve.
-
-        A lease that compares no clock has nothing left to tell: 0.
-        """
+    def check(self) -> Checked:
+        """Judge the lease for a read that is here now; write and return what was found."""
         state = self._state
         look = Look(self._on_clock(state.reading), self._on_clock(state.sampled))
         read_ns = state.rules.judged_at_ns(look)
         judged = state.rules.judge_lease(LeaseView(read_ns, self.end_ns()))
-        state.out.fact(Checked(state.term, judged.granted, self._clock, read_ns, judged.until_ns))
-        if not judged.granted:
-            return None
-        return 0 if judged.until_ns is None else judged.until_ns - read_ns
+        checked = Checked(state.term, judged.granted, self._clock, read_ns, judged.until_ns)
+        state.out.fact(checked)
+        return checked
 
     def remaining_ns(self, reading: Reading) -> int | None:
         """Return what is left of the lease at ``reading``, for people; None where there is none."""

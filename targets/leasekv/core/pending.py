@@ -47,7 +47,7 @@ class PendingRead:
     """One read, of a client or of a follower (``peer``, which wants only the index).
 
     ``paths`` are the ways still to be tried, ``path`` the one being tried. ``left_ns`` is what was left
-    of the lease when it was checked.
+    of the lease when it was checked; None where none was, or where none has an end.
     """
 
     key: Key

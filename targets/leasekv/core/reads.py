@@ -112,10 +112,11 @@ class Reads:
             return Code.NOT_LEADER
         if not self._take_index(read):
             return None
-        left_ns = self._lease.check()
-        if left_ns is None:
+        checked = self._lease.check()
+        if not checked.granted:
             return Code.LEASE_EXPIRED
-        read.left_ns = left_ns
+        if checked.until_ns is not None:
+            read.left_ns = checked.until_ns - checked.read_ns
         self._await_applied(read)
         return None
 
