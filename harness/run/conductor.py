@@ -381,10 +381,9 @@ class Conductor:
             read, client.final = client.final, None
             if outcome.type is not EventType.OK:
                 self._final.failed(read, now_ns)
-        if client.slot is None:
+        if outcome.type is EventType.INFO:
             self._leave(client)
-        elif outcome.type is EventType.INFO:
-            self._leave(client)
+        if outcome.type is EventType.INFO and client.slot is not None:
             client.process, client.session = self.recorder.new_process(), self._session()
             self._clients[client.process] = client
         self._go_on(client, now_ns)
@@ -453,9 +452,17 @@ class Conductor:
                 self._remark("note", {"text": text, "missed": missed}, now_ns)
 
     def _probe(self, number: int, call: Call, node: str, now_ns: int) -> None:
-        """Start a probe by a process of its own."""
-        client = Client(self.recorder.new_process(), self._session(), None, probe=number)
-        self._clients[client.process] = client
+        """Start a probe by a process that does nothing else, on an open connection if there is one.
+
+        A node that comes out of a freeze takes what waits on its connections before it takes new ones;
+        a probe that had to dial would come too late to see what the node believed at that instant.
+        """
+        idle = (each for each in self._clients.values() if each.slot is None and each.call is None)
+        client = next((each for each in idle if each.node == node), None)
+        if client is None:
+            client = Client(self.recorder.new_process(), self._session(), None)
+            self._clients[client.process] = client
+        client.probe = number
         self._start(client, call, node, now_ns)
 
     def _remark(self, f: str, value: dict[str, Any], now_ns: int) -> None:

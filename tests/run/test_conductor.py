@@ -99,6 +99,24 @@ def test_equal_seeds_give_equal_bytes_whatever_the_hash_seed() -> None:
     assert len(digests) == 1
 
 
+PROBES = parse(
+    [
+        {"do": "read", "target": "leader", "times": 2},
+        {"wait": 0.2, "do": "read", "target": "all"},
+    ]
+)
+
+
+def test_a_probe_goes_out_on_a_connection_that_an_earlier_one_left_open(virtual_run: Run) -> None:
+    run = virtual_run(PROBES)
+    run.go()
+    seats = range(len(run.generator.seats))
+    probes = [each for each in operations(run.events) if each.process not in seats]
+    assert len([each for each in probes if each.type is EventType.INVOKE]) == 5
+    assert len({each.process for each in probes}) == 4
+    assert len({(each.process, each.node) for each in probes}) == 4
+
+
 def test_another_seed_gives_another_run(virtual_run: Run) -> None:
     runs = [virtual_run(seed=seed) for seed in (1, 2)]
     for run in runs:
