@@ -44,7 +44,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     error. ``check_s`` and ``check_mb`` bound the check. ``keep`` keeps what the nodes had on disk.
     ``links`` is how links between containers are cut: by packet filter in their namespaces, or by gates,
     which can delay and let held bytes go on the dot. ``auto`` takes gates where the schedule needs them:
-    where it delays, and where it is aimed.
+    where it delays, and where it was not drawn but aimed.
     """
 
     schema: Literal[1] = 1

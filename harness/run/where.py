@@ -47,6 +47,6 @@ def make_client(plan: Plan) -> Client:
 def gated(plan: Plan) -> bool:
     """Tell whether links between containers run through gates."""
     if plan.links == "auto":
-        aimed = plan.schedule_from is ScheduleFrom.AIMED
-        return aimed or plan.peer_delay_ns > 0 or delays(plan)
+        drawn = plan.schedule_from is ScheduleFrom.SEED
+        return not drawn or plan.peer_delay_ns > 0 or delays(plan)
     return plan.links == "gates"
