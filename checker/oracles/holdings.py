@@ -8,7 +8,7 @@ A node tells what it believed only when it checks. Between two lines of its evid
   end is the last such line: what the clock did after it, nobody wrote down. A renewal we never saw used
   counts for nothing, since only a check says that a node would serve.
 * Between two granted checks that rest on the same answer: an open-ended belief compares no clock, and
-  a check whose ``read_ns`` is no later than the previous check repeats an answer given before it.
+  a check whose ``read_ns`` is earlier than the previous check repeats an answer given before it.
   Such a cached answer says nothing of the time after its last use.
 
 A belief is over at a change of term or role, which a message brings about. It is over already at the
@@ -178,8 +178,9 @@ class _Walk:
         """Whether ``check`` gives an answer that was already in force at the check before it."""
         if check.until_ns is None:
             return previous.until_ns is None
-        return (
-            check.clock is OwnClock.MONOTONIC
-            and check.read_ns < self.timeline.lines[place].own_ns
-            and check.read_ns <= self.timeline.lines[self.checks[-1]].own_ns
-        )
+        if check.clock is not OwnClock.MONOTONIC:
+            return False
+        cached = check.read_ns < self.timeline.lines[place].own_ns
+        # A reading equal to that of the line before may have been taken right after it.
+        older = check.read_ns < self.timeline.lines[self.checks[-1]].own_ns
+        return cached and (older or check.read_ns == previous.read_ns)

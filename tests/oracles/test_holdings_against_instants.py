@@ -184,3 +184,18 @@ def test_nothing_is_missed_where_every_instant_is_written_down(seed: int) -> Non
         for instant in range(hold.start_ns, hold.end_ns + 1)
     }
     assert held >= {instant for instant in range(TICKS) if node.left_serving[instant]}
+
+
+def cached(at: int, own: int, read: int, until: int) -> EvidenceLine:
+    check = Checked(1, True, OwnClock.MONOTONIC, read, until)
+    return EvidenceLine("n1", own, own, (at, at), check)
+
+
+def test_a_tick_at_the_last_answers_own_reading_may_have_come_after_it() -> None:
+    """In between, a tick at 73 may have found the lease over at 72, until it was renewed to 114."""
+    after = holdings(build([cached(125, 73, 59, 72), cached(131, 76, 73, 114)])["n1"])
+    assert [(hold.start_ns, hold.end_ns) for hold in after] == [(125, 125), (131, 131)]
+    before = holdings(build([cached(125, 73, 59, 72), cached(131, 76, 72, 114)])["n1"])
+    assert [(hold.start_ns, hold.end_ns) for hold in before] == [(125, 131)]
+    same = holdings(build([cached(125, 73, 73, 80), cached(131, 90, 73, 80)])["n1"])
+    assert [(hold.start_ns, hold.end_ns) for hold in same] == [(125, 131)]
