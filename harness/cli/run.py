@@ -67,6 +67,10 @@ def run(
     Without arguments: three leasekv nodes as processes on loopback, policy lease-renew, under clock,
     pause and partition faults for twenty seconds.
     """
+    if out is not None and out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        raise click.BadParameter(
+            f"{out} is there already, and is no empty directory", param_hint="--out"
+        )
     given = {key: value for key, value in asked.items() if value not in (None, ())}
     try:
         plan = plan_from(plan_file, given, schedule_file=schedule)
