@@ -172,10 +172,15 @@ def bystanders(draw: Draw) -> Episode:
 
 
 def frozen_leader(draw: Draw) -> Episode:
-    """Freeze the leader past its lease with its peers' words held from the stop on, and read at it."""
+    """Freeze the leader past its lease with its peers' words held from the stop on, and read at it.
+
+    Reads before the freeze open the connections that the reads during it use: a node coming out of a
+    freeze takes what waits on a connection before it takes a new one.
+    """
     steps = [
         write_first(),
-        _cut(ShapedLinks(Shape.LEADER_DEAF, "leader"), after(EventName.ACKED)),
+        _step(ProbeAt(ProbeKind.READ, ("leader",), draw.rng.randint(1, 4)), after(EventName.ACKED)),
+        _cut(ShapedLinks(Shape.LEADER_DEAF, "leader"), Wait(draw.span(2, 30))),
         _step(PauseAt(("leader",)), name="freeze"),
         *deposed(draw),
         _step(HealOf("freeze"), Wait(draw.span(2, 40))),
