@@ -49,7 +49,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     schema: Literal[1] = 1
     name: Word = "run"
-    target: Literal["leasekv", "etcd"] = "leasekv"
+    target: Literal["leasekv", "etcd", "etcd-current"] = "leasekv"
     on: Literal["local", "docker"] = "local"
     policy: str = "lease-renew"
     mistakes: tuple[str, ...] = msgspec.field(name="mistake", default=())

@@ -25,11 +25,12 @@ def make_cluster(plan: Plan, directory: RunDir) -> Cluster:
 
             config = node_config(plan, plan.node_names[0])
             return leasekv_cluster(config, directory.path, clock=plan.clock, gates=gated(plan))
-        case "etcd", _:
+        case "etcd" | "etcd-current", _:
             from targets.docker.cluster import DockerCluster  # noqa: PLC0415 - half a second
             from targets.etcd.system import EtcdSystem  # noqa: PLC0415
 
-            return DockerCluster(EtcdSystem(plan.node_names), directory.path, gates=gated(plan))
+            system = EtcdSystem(plan.node_names, current=plan.target == "etcd-current")
+            return DockerCluster(system, directory.path, gates=gated(plan))
         case _:
             config = node_config(plan, plan.node_names[0])
             return LocalCluster(config, directory.path, clock=plan.clock)
@@ -37,7 +38,7 @@ def make_cluster(plan: Plan, directory: RunDir) -> Cluster:
 
 def make_client(plan: Plan) -> Client:
     """Return what the plan's target is spoken to with."""
-    if plan.target == "etcd":
+    if plan.target.startswith("etcd"):
         from targets.etcd.client import EtcdClient  # noqa: PLC0415 - as its cluster
 
         return EtcdClient(plan.policy, timeout_ns=plan.write_timeout_ns)

@@ -28,8 +28,14 @@ BUILD_S: Final = 600.0
 ROOT: Final = Path(targets.__file__).resolve().parent.parent
 
 
-async def ensure(engine: Engine, image: str, dockerfile: str) -> None:
-    """Have ``image`` built from ``dockerfile`` as it is now; raise `TargetError` with its last words."""
+async def ensure(engine: Engine, image: str, dockerfile: str | None) -> None:
+    """Have ``image`` built from ``dockerfile`` as it is now, or there if it is not built here.
+
+    Raises `TargetError` with the last words of what went wrong.
+    """
+    if dockerfile is None:
+        await _find(engine, image)
+        return
     context = _context(dockerfile)
     digest = hashlib.sha256(context).hexdigest()
 
@@ -63,6 +69,23 @@ async def ensure(engine: Engine, image: str, dockerfile: str) -> None:
             await engine.call(f"build {image}", build, deadline_s=BUILD_S)
         except docker.errors.APIError as error:
             raise TargetError(_sentence(image, str(error.explanation), [])) from error
+
+
+async def _find(engine: Engine, image: str) -> None:
+    """Have an image that somebody else makes: here already, or to be pulled."""
+
+    def find(client: Client) -> None:
+        try:
+            client.api.inspect_image(image)
+        except docker.errors.ImageNotFound:
+            client.images.pull(image)
+
+    try:
+        await engine.call(f"find the image {image}", find, deadline_s=BUILD_S)
+    except docker.errors.APIError as error:
+        raise TargetError(
+            f"the image {image} is missing and cannot be pulled: {error.explanation}"
+        ) from error
 
 
 def _context(dockerfile: str) -> bytes:

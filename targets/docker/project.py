@@ -59,8 +59,7 @@ async def network(engine: Engine, system: System, *, run: str, name: str) -> Mad
     ``run`` is the id that everything made is named after, ``name`` what a person calls the run.
     """
     for service in system.services.values():
-        if service.dockerfile is not None:
-            await images.ensure(engine, service.image, service.dockerfile)
+        await images.ensure(engine, service.image, service.dockerfile)
     labels = {RUN_LABEL: run, NAME_LABEL: name, HOST_LABEL: this_host()}
     hosts = list((await _make_network(engine, run, labels)).hosts())
     addresses = {node: str(hosts[FIRST_HOST + i]) for i, node in enumerate(system.services)}

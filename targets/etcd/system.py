@@ -31,8 +31,9 @@ ASK_S: Final = 0.25
 class EtcdSystem(PlainSystem):
     """See `targets.docker.system.System`."""
 
-    def __init__(self, nodes: Sequence[str]) -> None:
-        self.services = {node: _service(node) for node in nodes}
+    def __init__(self, nodes: Sequence[str], *, current: bool = False) -> None:
+        """Run Debian's etcd, or the current one from an image that is there already."""
+        self.services = {node: _service(node, current=current) for node in nodes}
         self.client_port = CLIENT_PORT
         self.peer_port = PEER_PORT
         self._names: dict[str, str] = {}
@@ -79,11 +80,11 @@ class EtcdSystem(PlainSystem):
             asker.drop()
 
 
-def _service(node: str) -> Service:
+def _service(node: str, *, current: bool) -> Service:
     return Service(
         name=node,
-        image="lantern-etcd",
-        dockerfile="targets/etcd/Dockerfile",
+        image="lantern-etcd-current" if current else "lantern-etcd",
+        dockerfile=None if current else "targets/etcd/Dockerfile",
         ports=(CLIENT_PORT,),
         volumes=(Volume("data", DATA),),
         cap_drop=("ALL",),
