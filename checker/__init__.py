@@ -17,12 +17,15 @@ from checker.check import check
 from checker.conventions import Conventions, FailedCas, NilRead, Ties
 from checker.errors import CheckerError, MalformedHistory, ModelError
 from checker.models import MODELS, Model
-from checker.operations import History, Operation
+from checker.models.register import CasRegister, Register
+from checker.operations import NEVER, History, Operation
 from checker.verdict import KeyVerdict, Outcome, Report, Staleness, Violation
 
 __all__ = [
     "MODELS",
+    "NEVER",
     "Budget",
+    "CasRegister",
     "CheckerError",
     "Conventions",
     "FailedCas",
@@ -34,6 +37,7 @@ __all__ = [
     "NilRead",
     "Operation",
     "Outcome",
+    "Register",
     "Report",
     "Staleness",
     "Ties",

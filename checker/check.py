@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from checker.operations import History
 
 _PAIRS = frozenset({list, tuple})
-_CHANGES_NOTHING = "left out: it certainly did not happen"
+_CHANGES_NOTHING = "were left out: they certainly did not happen"
 
 
 def check(  # noqa: PLR0913 - each is an option of the command line

@@ -46,7 +46,7 @@ class Search:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answer:
-    """What a search came to; it can cross from another process. ``order`` holds the search's positions."""
+    """What a search came to; fit to cross from another process. ``order``: the search's positions."""
 
     outcome: Outcome
     order: list[int] | None = None
@@ -90,7 +90,7 @@ class Judging:
             self._by_turns(left)
 
     def _worth_forking(self, left: list[Search]) -> bool:
-        """Return whether to search in processes: several keys and cores, or a model that may not return."""
+        """Return whether to search in processes: several keys, or a model that may not return."""
         budget = self.meter.budget
         foreign = not type(self.shares[0].model).__module__.startswith("checker.")
         return (budget.jobs > 1 and len(left) > 1) or (foreign and budget.time_s is not None)

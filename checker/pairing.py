@@ -132,7 +132,9 @@ def pair(  # noqa: C901, PLR0912, PLR0915 - one loop over millions of lines: cal
         if stamped is None:
             stamped = time_ns is not None
         elif stamped is not (time_ns is not None):
-            raise malformed("some lines carry a stamp and some do not", line)
+            if conventions.order_by_stamp:
+                raise malformed("some lines carry a stamp and some do not", line)
+            stamped = False
         if time_ns is None:
             time_ns = at
         elif not -NEVER < time_ns < NEVER:

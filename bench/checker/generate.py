@@ -36,7 +36,8 @@ class Shape:
 
     def __str__(self) -> str:
         kind = "stale" if self.stale else "ok"
-        return f"{self.mix} {self.operations} ops {self.clients} cl {self.keys} keys {self.unknown:.0%} {kind}"
+        size = f"{self.operations} ops {self.clients} cl {self.keys} keys"
+        return f"{self.mix} {size} {self.unknown:.0%} {kind}"
 
 
 @dataclass

@@ -31,7 +31,7 @@ def main() -> None:
         agreeing = sum(agreed for _, _, agreed in several)
         total, (slowest, path, _) = sum(seconds for seconds, _, _ in several), max(several)
         print(
-            f"{group:32} {agreeing:4} of {len(several):<4} {total:7.3f} s, slowest {slowest:.3f} s {path}"
+            f"{group:32} {agreeing:4} of {len(several):<4} {total:7.3f} s, slowest {slowest:.3f} {path}"
         )
 
 

@@ -54,6 +54,13 @@ class Picks:
         if value not in self.last or lowered.calls[i] > lowered.calls[self.last[value]]:
             self.last[value] = i
 
+    def chain(self, value: Hashable) -> list[Hashable]:
+        """Return the values that cas lead through, from the first to ``value``."""
+        found = [value]
+        while found[-1] in self.old and self.old[found[-1]] not in found:
+            found.append(self.old[found[-1]])
+        return found[::-1]
+
     def taker(self, value: Hashable) -> int | None:
         """Return a cas that took ``value``, one that certainly happened if there is one."""
         takers = self.taken.get(value, [])

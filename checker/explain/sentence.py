@@ -13,7 +13,7 @@ from checker.explain.certify import Picks
 from checker.operations import NEVER
 from checker.search.generic import ask
 from checker.search.run import REGISTERS
-from checker.values import show
+from checker.values import show, tag
 from checker.zones.decide import Conflict, Wrong, decide
 from checker.zones.lower import lower
 
@@ -49,7 +49,7 @@ def by_zones(part: Part) -> str | None:  # noqa: PLR0911 - one a way to be wrong
             held = show(failed.value[0])
             return f"{_who(failed)} failed on a mismatch although the value was {held} all the while"
         case Wrong.BACKWARD:
-            return _backward(part)
+            return _backward(part, picks)
         case Wrong.CROSSED:
             return _crossed(part)
 
@@ -73,19 +73,20 @@ def _misfit(model: Model, state: Any, op: Operation) -> str:
     return model.refusal(state, op)
 
 
-def _backward(part: Part) -> str:
-    """Name an operation that returned before something it depends on was called."""
+def _backward(part: Part, picks: Picks) -> str:
+    """Name an operation that ended before one began that it must come after."""
+    ranks = [_rank(op, picks) for op in part.operations]
     for i, early in enumerate(part.operations):
         for j, late in enumerate(part.operations):
-            if part.returns[i] < part.calls[j] and _depends(early, late):
-                return f"{_who(early)} ended before {_who(late)} began, on which it depends"
+            if part.returns[i] < part.calls[j] and ranks[i] > ranks[j]:
+                return f"{_who(early)} ended before {_who(late)} began, which it must come after"
     return "a chain of cas ran against the order in which its members ended"
 
 
-def _depends(early: Operation, late: Operation) -> bool:
-    written = late.value[1] if late.f == "cas" else late.value
-    seen = early.value[0] if early.f == "cas" else early.value
-    return late.f in {"write", "cas"} and early.f in {"read", "cas"} and bool(written == seen)
+def _rank(op: Operation, picks: Picks) -> int:
+    """Return the place of ``op`` in its block: writer, readers, next writer, its readers, ..."""
+    value = tag(op.value[1] if op.f == "cas" else op.value)
+    return 2 * len(picks.chain(value)) + (op.f == "read")
 
 
 def _crossed(part: Part) -> str:

@@ -7,8 +7,11 @@ own doing. Only steps are taken after which *still no order fits* means that non
   have happened;
 * leaving out operations that only look;
 * leaving out *every* operation that mentions one value, and the values that a cas links to it, or the
-  value that a chain of cas ends in, as long as no failed cas is left that could have been speaking of
-  what was there in between.
+  value that a chain of cas ends in.
+
+A failed cas says that *something else* was there, so leaving out writes could make a liar of it. Where
+one is left, every trial gets *ghosts*: unknown writes of values of their own, one for each failed cas.
+Whatever was left out, ghosts can stand for; what is illegal in spite of them is illegal in any company.
 
 Each step is tried on big bites first, then on smaller ones, and every trial is a full check of what is
 left; ``illegal`` decides, and may say None when the budget is gone: then we stop with what we have.
@@ -17,8 +20,10 @@ left; ``illegal`` decides, and may say None when the budget is gone: then we sto
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 
 from checker.events import EventType
+from checker.models.register import Register
 from checker.operations import NEVER, Operation
 from checker.part import Part
 from checker.values import tag
@@ -51,15 +56,49 @@ def shortest_prefix(part: Part, stamp: int, illegal: Illegal) -> Part:
 
 def shrink(part: Part, illegal: Illegal) -> Part:
     """Return a smaller part that is still illegal; ``part`` must be."""
+
+    def in_any_company(smaller: Part) -> bool | None:
+        return illegal(with_ghosts(smaller))
+
     while True:
         size = len(part.operations)
-        part = _drop_groups(
-            part, [[i] for i, op in enumerate(part.operations) if part.model.readonly(op)], illegal
-        )
-        part = _drop_groups(part, _values(part, linked=True), illegal)
-        part = _drop_groups(part, _values(part, linked=False), illegal)
+        alone = with_ghosts(part) is not part and not in_any_company(part)
+        judge = illegal if alone else in_any_company
+        looks = [[i] for i, op in enumerate(part.operations) if part.model.readonly(op)]
+        part = _drop_groups(part, looks, judge)
+        if not alone:
+            part = _drop_groups(part, _values(part, linked=True), judge)
+            part = _drop_groups(part, _values(part, linked=False), judge)
         if len(part.operations) == size:
             return part
+
+
+def with_ghosts(part: Part) -> Part:
+    """Return ``part`` with a ghost for each failed cas; itself if there is none."""
+    failed = sum(op.outcome is EventType.FAIL for op in part.operations)
+    if not failed or not isinstance(part.model, Register):
+        return part
+    ghosts = [
+        Operation(
+            index=-1 - number,
+            process="ghost",
+            f="write",
+            key=part.key,
+            value=("ghost", number),
+            outcome=EventType.INFO,
+            call_ns=-NEVER,
+            return_ns=None,
+            call_line=0,
+            return_line=None,
+        )
+        for number in range(failed)
+    ]
+    return replace(
+        part,
+        operations=[*ghosts, *part.operations],
+        calls=[-NEVER] * failed + [*part.calls],
+        returns=[NEVER] * failed + [*part.returns],
+    )
 
 
 def _drop_groups(part: Part, groups: list[list[int]], illegal: Illegal) -> Part:
@@ -86,9 +125,9 @@ def _values(part: Part, *, linked: bool) -> list[list[int]]:
     """Return the groups of operations that mention one value, never the initial one.
 
     With ``linked`` the values that cas link count as one; without, only those that no cas takes are
-    given. Only registers have such groups, and only where no failed cas is left.
+    given. Only registers have such groups; a failed cas, which only looks, belongs to none.
     """
-    if not {op.f for op in part.operations} <= {"read", "write", "delete", "cas"}:
+    if not isinstance(part.model, Register):
         return []
     leader: dict[Hashable, Hashable] = {}
 
@@ -99,16 +138,15 @@ def _values(part: Part, *, linked: bool) -> list[list[int]]:
 
     kept = {part.start}
     for op in part.operations:
-        if op.f == "cas":
-            if op.outcome is EventType.FAIL:
-                return []
+        if op.f == "cas" and op.outcome is not EventType.FAIL:
             if linked:
                 leader[find(tag(op.value[0]))] = find(tag(op.value[1]))
             else:
                 kept.add(tag(op.value[0]))
     groups: dict[Hashable, list[int]] = {}
     for i, op in enumerate(part.operations):
-        groups.setdefault(find(_mentioned(op)), []).append(i)
+        if op.outcome is not EventType.FAIL:
+            groups.setdefault(find(_mentioned(op)), []).append(i)
     spared = {find(value) for value in kept}
     return [positions for value, positions in groups.items() if value not in spared]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from checker.explain.certify import certificate
 from checker.explain.drawing import draw
 from checker.explain.sentence import by_search, by_zones
-from checker.explain.shrink import shortest_prefix, shrink
+from checker.explain.shrink import shortest_prefix, shrink, with_ghosts
 from checker.explain.staleness import stalest
 from checker.search import generic
 from checker.search.run import drive, illegal
@@ -37,7 +37,7 @@ def from_conflict(
 ) -> Violation:
     """Return the proof that a conflict of zones stands for."""
     picked = share.part([positions[i] for i in certificate(lowered, conflict, names)])
-    if not illegal(picked, meter):
+    if not illegal(with_ghosts(picked), meter):
         picked = share.part()
     proof = _whole(share, shrink(picked, lambda part: illegal(part, meter)))
     place = {position: i for i, position in enumerate(positions)}

@@ -135,10 +135,8 @@ def _collection(opened: str, start: int, items: list[Any]) -> Any:
         return items
     if len(items) % 2:
         raise EdnError("a map with a key that has no value", start)
-    try:
-        form = Form(zip(items[::2], items[1::2], strict=True))
-    except TypeError:
-        form = Form(zip(map(repr, items[::2]), items[1::2], strict=True))
+    names = (repr(key) if isinstance(key, list | dict) else key for key in items[::2])
+    form = Form(zip(names, items[1::2], strict=True))
     form.offset = start
     return form
 
@@ -147,9 +145,8 @@ def _scalar(kind: str, token: str, start: int) -> Any:
     if kind == "string":
         return _ESCAPE.sub(lambda found: _unescape(found[1]), token[1:-1])
     if kind == "char":
-        return _CHARS.get(
-            token[1:], chr(int(token[2:], 16)) if token[1] == "u" and len(token) > 2 else token[1]
-        )
+        named = _CHARS.get(token[1:])
+        return named or (token[1] if len(token) == 2 else _unescape(token[1:]))
     if token in {"nil", "true", "false"}:
         return {"nil": None, "true": True, "false": False}[token]
     if not _NUMBER.match(token):
@@ -164,7 +161,9 @@ def _scalar(kind: str, token: str, start: int) -> Any:
 
 
 def _unescape(code: str) -> str:
-    return chr(int(f"0x{code[1:]}", 0)) if len(code) > 1 else _ESCAPES.get(code, code)
+    if len(code) == 1:
+        return _ESCAPES.get(code, code)
+    return bytes.fromhex(code[1:]).decode("utf-16-be", "replace")
 
 
 def _flat(offset: int, form: Any) -> Iterator[tuple[int, Any]]:

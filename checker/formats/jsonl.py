@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from checker.conventions import Conventions
-from checker.events import HISTORY_SCHEMA, Event, Header
+from checker.conventions import Conventions, FailedCas
+from checker.events import HISTORY_SCHEMA, Event, EventType, Header
+from checker.operations import NEVER
 from checker.pairing import Line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from checker.formats.source import Rows, Source
-    from checker.operations import History
+    from checker.operations import History, Operation
 
 NAME: Final = "jsonl"
 CONVENTIONS: Final = Conventions()
@@ -69,7 +70,9 @@ def _events(source: Source, data: bytes, end: int, at: int, line: int) -> Rows:
 
 def write(history: Iterable[Event], header: Header | None = None) -> bytes:
     """Return ``history`` in this format."""
-    lines = [_encoder.encode(header or Header()), *map(_encoder.encode, history)]
+    told = header or Header()
+    first = {"schema": told.schema, "kind": told.kind, **msgspec.to_builtins(told)}
+    lines = [_encoder.encode(first), *map(_encoder.encode, history)]
     return b"\n".join(lines) + b"\n"
 
 
@@ -147,11 +150,24 @@ def events(history: History) -> Iterable[Event]:
             key=operation.key,
             value=operation.value,
             node=operation.node,
-            error=operation.error if ended else None,
+            error=_error(history, operation) if ended else None,
             evidence=operation.evidence if ended else None,
         )
 
 
+def _error(history: History, operation: Operation) -> str | None:
+    """Return the code of an end; a bare failed cas that asserts gets the code that says so."""
+    asserts = history.conventions.bare_failed_cas is FailedCas.ASSERT
+    if (
+        operation.f == "cas"
+        and operation.outcome is EventType.FAIL
+        and operation.error is None
+        and asserts
+    ):
+        return "MISMATCH"
+    return operation.error
+
+
 def _returns(history: History) -> list[tuple[int, int, int]]:
     ends = history.return_at
-    return [(at, i, 1) for i, at in enumerate(ends) if at < 1 << 62]
+    return [(at, i, 1) for i, at in enumerate(ends) if at != NEVER]

@@ -87,7 +87,7 @@ def assign(blocks: Blocks, failed: list[Failed]) -> Sides | tuple[int, ...]:
     sides = Sides(head)
     first = blocks.first_return
     for each in failed:
-        may_precede = each.cluster != 0 and begins(each.cluster) >= each.call
+        may_precede = begins(each.cluster) >= each.call
         may_follow = ends(each.cluster) <= each.back
         block = head.get(each.cluster, each.cluster)
         if may_precede and may_follow:

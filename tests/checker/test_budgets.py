@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import json
+import resource
+import time
+from typing import Any
+
+import pytest
+
+from checker import Budget, History, Model, Operation, Outcome, check, formats
+from checker.testing import drawn
+
+
+def hard(keys: int = 1, readers: int = 14) -> History:
+    """Return a history without an answer in reasonable time: many writes at once of few values, and one bad read."""
+    events: list[dict[str, Any]] = []
+    process = 0
+    for key in range(keys):
+        several: list[tuple[int, str, Any]] = []
+        for number in range(readers):
+            several.append((process, "enq", number % 3))
+            process += 1
+        for number in range(readers):
+            several.append((process, "deq", number % 2))
+            process += 1
+        events += [
+            {"process": p, "type": "invoke", "f": f, "key": key, "value": v} for p, f, v in several
+        ]
+        events += [{"process": p, "type": "ok", "f": f, "key": key, "value": v} for p, f, v in several]
+    return formats.read("\n".join(map(json.dumps, events)).encode() + b"\n", name="hard.jsonl")
+
+
+class Clock:
+    """A clock that moves by a step whenever somebody looks."""
+
+    def __init__(self, step_s: float) -> None:
+        self.now_s = 0.0
+        self.step_s = step_s
+
+    def __call__(self) -> float:
+        self.now_s += self.step_s
+        return self.now_s
+
+
+def test_the_time_limit_yields_unknown_with_what_ran_out_and_where() -> None:
+    report = check(hard(), budget=Budget(time_s=5, clock=Clock(0.1)))
+    assert report.outcome is Outcome.UNKNOWN
+    assert report.sentence == "unknown: 1 of 1 keys undecided (0): the time limit of 5 s"
+    assert report.keys[0].reason == "the time limit of 5 s"
+
+
+def test_configurations_can_be_limited() -> None:
+    report = check(hard(), budget=Budget(configurations_max=2_000))
+    assert report.outcome is Outcome.UNKNOWN
+    assert "2000 configurations" in report.sentence
+    assert 2_000 <= report.keys[0].configurations < 4_000
+
+
+def test_the_memory_limit_holds_within_a_fifth() -> None:
+    def held() -> int:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+    limit = held() + (64 << 20)
+    report = check(
+        hard(), budget=Budget(memory_bytes=limit, memory=held, time_s=50, clock=time.monotonic)
+    )
+    assert report.outcome is Outcome.UNKNOWN
+    assert "memory limit" in report.sentence
+    assert held() < 1.2 * limit
+
+
+def test_without_a_meter_memory_is_reckoned_by_configurations() -> None:
+    report = check(hard(), budget=Budget(memory_bytes=1 << 20))
+    assert report.outcome is Outcome.UNKNOWN
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_limit_is_kept_on_the_wall_clock_whatever_is_being_done(jobs: int) -> None:
+    began = time.monotonic()
+    report = check(hard(keys=6), budget=Budget(time_s=1, clock=time.monotonic, jobs=jobs), all_keys=True)
+    assert report.outcome is Outcome.UNKNOWN
+    assert time.monotonic() - began < 2
+
+
+class Sleeper(Model):
+    name = "sleeper"
+
+    def step(self, state: Any, op: Operation) -> Any:
+        time.sleep(60)
+        return (state,)
+
+
+def test_a_model_that_never_returns_does_not_hold_up_the_limit() -> None:
+    began = time.monotonic()
+    report = check(hard(), model=Sleeper(), budget=Budget(time_s=0.5, clock=time.monotonic))
+    assert report.outcome is Outcome.UNKNOWN
+    assert time.monotonic() - began < 3
+
+
+class Suicide(Model):
+    name = "suicide"
+
+    def step(self, state: Any, op: Operation) -> Any:
+        import os
+        import signal
+
+        os.kill(os.getpid(), signal.SIGKILL)
+        return (state,)
+
+
+def test_a_search_that_dies_is_unknown_and_says_how() -> None:
+    report = check(hard(), model=Suicide(), budget=Budget(time_s=20, clock=time.monotonic))
+    assert report.outcome is Outcome.UNKNOWN
+    assert "ended with code -9" in report.sentence
+
+
+def test_an_easy_violation_is_found_behind_hard_keys() -> None:
+    easy = {"process": 900, "f": "deq", "key": "easy", "value": 7}
+    lines = [json.dumps({**easy, "type": "invoke"}), json.dumps({**easy, "type": "ok"})]
+    text = "\n".join(json.dumps(event) for event in hard_events(3)) + "\n" + "\n".join(lines) + "\n"
+    report = check(formats.read(text.encode(), name="h"), budget=Budget(time_s=20, clock=time.monotonic))
+    assert report.outcome is Outcome.VIOLATION
+    assert report.violation is not None
+    assert report.violation.key == "easy"
+    assert report.seconds < 10
+    assert {key.outcome for key in report.keys} == {Outcome.VIOLATION, Outcome.UNKNOWN}
+    assert any("not looked at further" in (key.reason or "") for key in report.keys)
+
+
+def hard_events(keys: int) -> list[dict[str, Any]]:
+    history = hard(keys)
+    events = [
+        {"process": op.process, "type": "invoke", "f": op.f, "key": op.key, "value": op.value}
+        for op in history
+    ]
+    return events + [{**event, "type": "ok"} for event in events]
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_with_all_keys_every_key_gets_its_verdict(jobs: int) -> None:
+    drawing = "0 |-a:enq 1-| |-a:deq 2-| |-b:enq 1-| |-b:deq 1-| |-c:deq 9-|"
+    report = check(drawn(drawing), all_keys=True, budget=Budget(jobs=jobs), paranoid=True)
+    assert {key.key: key.outcome.value for key in report.keys} == {
+        "a": "violation",
+        "b": "pass",
+        "c": "violation",
+    }
+    assert sorted(violation.key for violation in report.violations) == ["a", "c"]
+    passed = next(key for key in report.keys if key.key == "b")
+    assert passed.linearization() == (2, 3)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"time_s": 1.0}, {"time_s": 0.0}, {"memory_bytes": -1}, {"configurations_max": 0}, {"jobs": 0}],
+)
+def test_a_budget_that_cannot_be_kept_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        Budget(**wrong)

@@ -1,0 +1,237 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from checker import MalformedHistory, Outcome, check, formats
+from checker.conventions import NilRead
+from checker.events import Event, EventType, Header
+from checker.formats.edn import EdnError, forms
+
+W = '{"process":0,"type":"invoke","f":"write","value":1}'
+OK = '{"process":0,"type":"ok","f":"write","value":1}'
+HEAD = '{"schema":1,"kind":"lantern-history"}'
+
+
+def refused(data: bytes, *, lenient: bool = False) -> MalformedHistory:
+    with pytest.raises(MalformedHistory) as told:
+        formats.read(data, name="h.jsonl", format="jsonl", lenient=lenient)
+    return told.value
+
+
+@pytest.mark.parametrize(
+    ("data", "line", "words"),
+    [
+        (f"{W}\n{{oops\n{OK}\n".encode(), 2, "not JSON"),
+        (f"{W}\n[1,2]\n{OK}\n".encode(), 2, "not an event"),
+        (b'{"process":0,"type":"invoke","f":"write","value":NaN}\n', 1, "not JSON"),
+        (b'{"process":1.5,"type":"invoke","f":"write"}\n', 1, "process"),
+        (b'{"process":0,"type":"invoke"}\n', 1, "f"),
+        (b'{"process":0,"type":"invoke","f":"write","index":"x"}\n', 1, "index"),
+        (b"\xef\xbb\xbf" + W.encode() + b"\n", 1, "byte order mark"),
+        (f"{W}\r\n{OK}\r\n".encode(), 1, "carriage return"),
+        (W.encode() + b"\n" + b'{"process":0,"type":"ok","f":"write","value":"\xff"}\n', 2, "UTF-8"),
+        (b'{"schema":7,"kind":"lantern-history"}\n', None, "schema 7"),
+        (b'{"schema":1,"kind":"lantern-evidence"}\n', None, "not a history"),
+        (
+            b'{"process":0,"type":"invoke","f":"read","time_ns":99999999999999999999}\n',
+            1,
+            "99999999999999999999",
+        ),
+        (f'{W}\n{{"process":0,"type":"ok","f":"write","time_ns":4}}\n'.encode(), 2, "some do not"),
+    ],
+)
+def test_a_broken_line_is_refused_by_number(data: bytes, line: int | None, words: str) -> None:
+    told = refused(data)
+    assert told.line == line
+    assert words in told.sentence
+
+
+def test_lenient_skips_what_cannot_be_read_and_says_so() -> None:
+    history = formats.read(f"{W}\n{{oops\n{OK}\n".encode(), name="h", format="jsonl", lenient=True)
+    assert len(history) == 1
+    assert history.notes == ("1 unreadable lines skipped (lenient): 2",)
+    assert history[0].return_line == 3
+
+
+def test_lenient_never_mends_a_schema() -> None:
+    assert "schema 7" in refused(b'{"schema":7}\n', lenient=True).sentence
+
+
+@pytest.mark.parametrize("cut", range(1, len(OK)))
+def test_whatever_a_power_cut_leaves_of_the_last_line_the_rest_is_read(cut: int) -> None:
+    history = formats.read(f"{HEAD}\n{W}\n{OK[:cut]}".encode(), name="h")
+    assert len(history) == 1
+    assert history[0].outcome is EventType.INFO
+    assert any("torn" in note for note in check(history).notes)
+
+
+def test_a_tail_of_nuls_is_lost_and_noted() -> None:
+    history = formats.read(f"{HEAD}\n{W}\n{OK}\n".encode() + b"\0" * 100, name="h")
+    assert history[0].outcome is EventType.OK
+    assert any("100 NUL" in note for note in history.notes)
+
+
+def test_a_last_line_without_its_newline_is_whole_if_it_reads() -> None:
+    history = formats.read(f"{W}\n{OK}".encode(), name="h")
+    assert history[0].outcome is EventType.OK
+    assert history.notes == ()
+
+
+def test_lines_are_counted_across_blocks_and_gaps() -> None:
+    row = '{"process":%d,"type":"%s","f":"read","value":null}'
+    text = "".join(f"{row % (n, 'invoke')}\n{row % (n, 'ok')}\n\n" for n in range(20_000))
+    history = formats.read(text.encode(), name="h")
+    assert history[19_999].call_line == 3 * 19_999 + 1
+    assert "never invoked" in refused(text.encode() + (row % (5, "ok")).encode() + b"\n").sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("nil true false", [None, True, False]),
+        ("12 -3 +4 5N 1.5 2e3 1M", [12, -3, 4, 5, 1.5, 2000.0, 1.0]),
+        (r'"a\n\"b\\" :key sym/bol \a \newline \u0041', ['a\n"b\\', "key", "sym/bol", "a", "\n", "A"]),
+        ("[1 [2 (3)]]", [[1, [2, [3]]]]),
+        ("#{3 1 2} {:a 1, [1] 2}", [[1, 2, 3], {"a": 1, "[1]": 2}]),
+        ('#inst "2020" #foo.Bar{:x 1} #_ 5 6 #_[1 2] 7', ["2020", {"x": 1}, 6, 7]),
+        ("; nothing\n1 ; one", [1]),
+    ],
+)
+def test_edn_is_read(text: str, value: list[object]) -> None:
+    assert [form for _, form in forms(text)] == value
+
+
+@pytest.mark.parametrize("text", ["[1 2", "]", "{:a}", '"open', "(]", "1x"])
+def test_what_is_no_edn_is_refused(text: str) -> None:
+    with pytest.raises(EdnError):
+        list(forms(text))
+
+
+EDN = """[{:process 0, :type :invoke, :f :write, :value 1, :time 5}
+ #jepsen.history.Op{:process :nemesis :type :info :f :start}
+ {:process "a" :type :invoke, :f :read, :value nil, :time 4}
+ {:process "a" :type :ok, :f :read, :value nil :time 9}
+ {:process 0, :type :ok, :f :write, :value 1 :time 8}]"""
+
+
+def test_a_jepsen_history_is_ordered_by_its_lines_and_its_nil_reads_say_nothing() -> None:
+    history = formats.read(EDN.encode(), name="h")
+    assert history.format == "edn"
+    assert history.conventions.nil_read is NilRead.WILDCARD
+    assert [(op.process, op.call_line) for op in history] == [(0, 1), ("a", 3)]
+    assert check(history).outcome is Outcome.PASS
+    assert check(history, nil_read=NilRead.VALUE, initial=3).outcome is Outcome.VIOLATION
+
+
+def test_an_edn_line_that_is_no_event_is_refused_by_number() -> None:
+    with pytest.raises(MalformedHistory, match=r"h:2: :process"):
+        formats.read(
+            b"{:process 0 :type :invoke :f :read}\n{:type :ok :f :read}\n", name="h", format="edn"
+        )
+
+
+def test_an_elle_array_is_read_with_its_lines() -> None:
+    text = f'[\n{W},\n{{"process":0,"type":"ok",\n"f":"write","value":1}}]'
+    history = formats.read(text.encode(), name="h")
+    assert history.format == "elle-json"
+    assert (history[0].call_line, history[0].return_line) == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("head", "name"),
+    [
+        ("INFO  jepsen.util - 1\t:invoke\t:read\tnil", "jepsen-log"),
+        ("# @object atomic-queue\n[1] call enq(1)", "limo"),
+        ('{:process 0, :type :invoke, :f :append, :key "0", :value "x"}', "porcupine-kv"),
+        ("; comment\n({:type :invoke, :f :write, :value 0, :process 0}", "edn"),
+        ('[{"process":0}]', "elle-json"),
+        (HEAD, "jsonl"),
+        (W, "jsonl"),
+        ("", "jsonl"),
+    ],
+)
+def test_a_format_is_told_by_its_first_lines(head: str, name: str) -> None:
+    assert formats.detect(head.encode()) == name
+
+
+def test_a_format_that_is_none_is_a_wrong_argument() -> None:
+    with pytest.raises(ValueError, match="none of auto, jepsen-log"):
+        formats.read(b"", name="h", format="xml")
+    with pytest.raises(ValueError, match="cannot be written"):
+        formats.write(formats.read(b"", name="h"), format="limo")
+
+
+def test_a_limo_thread_that_calls_again_leaves_its_first_call_open() -> None:
+    text = (
+        "# @object atomic-stack\n[1] call push 1\n[1] return\n[1] call pop\n[1] call pop\n[1] return 1\n"
+    )
+    history = formats.read(text.encode(), name="h")
+    assert check(history).outcome is Outcome.PASS
+    assert any("calls again on line 5" in note for note in history.notes)
+
+
+def test_a_limo_return_without_a_call_is_refused() -> None:
+    with pytest.raises(MalformedHistory, match="never invoked"):
+        formats.read(b"[1] return 3\n", name="h", format="limo")
+
+
+LOG = b"""INFO  jepsen.util - 0	:invoke	:write	1
+INFO  jepsen.util - 0	:ok	:write	1
+INFO  jepsen.util - 1	:invoke	:cas	[1 2]
+INFO  jepsen.util - 1	:fail	:cas	[1 2]
+"""
+
+
+@pytest.mark.parametrize("target", ["jsonl", "edn"])
+def test_converting_keeps_the_verdict(target: str) -> None:
+    history = formats.read(LOG, name="h")
+    assert check(history).outcome is Outcome.VIOLATION
+    again = formats.read(formats.write(history, format=target), name="again")
+    assert again.format == target
+    assert check(again).outcome is Outcome.VIOLATION
+
+
+def test_wildcard_reads_survive_the_way_to_json_lines() -> None:
+    history = formats.read(EDN.encode(), name="h")
+    again = formats.read(formats.write(history), name="again")
+    assert again.conventions == history.conventions
+    assert check(again, initial=3).outcome is Outcome.PASS
+
+
+def test_our_own_lines_come_back_as_they_went() -> None:
+    events = [
+        Event(
+            index=4,
+            time_ns=10,
+            process=0,
+            type=EventType.INVOKE,
+            f="cas",
+            key="x",
+            value=[1, 2],
+            node="n1",
+        ),
+        Event(
+            index=6,
+            time_ns=12,
+            process=0,
+            type=EventType.FAIL,
+            f="cas",
+            key="x",
+            error="MISMATCH",
+            node="n1",
+        ),
+    ]
+    header = Header(run="r", origin_ns=7, model="cas-register")
+    history = formats.from_events(events, header=header)
+    written = formats.write(history)
+    again = formats.read(written, name="again")
+    assert json.loads(written.splitlines()[0])["origin_ns"] == 7
+    assert again.header == header
+    assert [again[0].error, again[0].node, again[0].call_ns, again[0].return_ns] == [
+        "MISMATCH",
+        "n1",
+        10,
+        12,
+    ]
