@@ -53,7 +53,7 @@ def _heal(found: runtime.Found, run: str | None) -> Healed:
                 done.append(f"ended {node}, process {who.pid}")
             if procfs.state(who) is not ProcessState.GONE:
                 failed.append(f"{node}, process {who.pid}, does not die")
-            elif procfs.identity(who.pid) is None:
+            elif procfs.identity(who.pid) in (None, who):  # gone, if only as a zombie nobody reaps
                 done += [f"removed {path}" for path in faketime.sweep(who.pid)]
     if not failed:
         shutil.rmtree(found.path, ignore_errors=True)

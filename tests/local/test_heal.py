@@ -115,6 +115,18 @@ def test_a_node_that_outlived_its_harness_is_ended_even_if_it_is_stopped(
     assert not path.exists()
 
 
+def test_what_the_preload_left_is_swept_although_nobody_has_reaped_its_process(
+    base: Path, child: Identity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(faketime, "SHM", base)
+    left = base / f"faketime_shm_{child.pid}"
+    left.touch()
+    left_by(dead(), base, processes=(("n1", child),))
+    heal()
+    assert procfs.identity(child.pid) == child, "a zombie until its parent asks"
+    assert not left.exists()
+
+
 def test_a_process_that_only_has_the_same_pid_is_not_touched(base: Path, child: Identity) -> None:
     impostor = Identity(child.pid, child.start_ticks - 1)
     path = left_by(dead(), base, processes=(("n1", impostor),))
