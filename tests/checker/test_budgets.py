@@ -12,7 +12,7 @@ from checker.testing import drawn
 
 
 def hard(keys: int = 1, readers: int = 14) -> History:
-    """Return a history without an answer in reasonable time: many writes at once of few values, and one bad read."""
+    """Return a history that is hard to judge: all is concurrent, and one value is missing."""
     events: list[dict[str, Any]] = []
     process = 0
     for key in range(keys):
@@ -86,6 +86,7 @@ class Sleeper(Model):
     name = "sleeper"
 
     def step(self, state: Any, op: Operation) -> Any:
+        del op
         time.sleep(60)
         return (state,)
 
@@ -104,6 +105,7 @@ class Suicide(Model):
         import os
         import signal
 
+        del op
         os.kill(os.getpid(), signal.SIGKILL)
         return (state,)
 

@@ -96,11 +96,10 @@ def test_br021_the_wording_says_what_was_tried_and_what_was_there() -> None:
 
 
 def many_unknown(count: int, size: int) -> History:
-    events: list[dict[str, Any]] = []
-    for number in range(count):
-        events.append(
-            {"process": 1_000_000 + number, "type": "invoke", "f": "write", "value": number + 1}
-        )
+    events: list[dict[str, Any]] = [
+        {"process": 1_000_000 + number, "type": "invoke", "f": "write", "value": number + 1}
+        for number in range(count)
+    ]
     for number in range(size):
         f, value = ("write", -1 - number) if number % 2 == 0 else ("read", -number)
         events.append({"process": 0, "type": "invoke", "f": f, "value": value if f == "write" else None})
@@ -142,6 +141,7 @@ class Revisions(Model):
     name = "revisions"
 
     def initial(self, value: Any) -> int:
+        del value
         return 1
 
     def step(self, state: Any, op: Operation) -> Any:
