@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -17,17 +20,33 @@ if TYPE_CHECKING:
 
     from .output import Output
 
+ENGINE_SOCKET: Final = Path("/var/run/docker.sock")
+
 
 @click.command()
 @click.option("--run", "run_id", help="Only the run of this name.  [default: every dead run of yours]")
 @click.pass_obj
 def heal(output: Output, /, run_id: str | None) -> Outcome:
     """End the nodes and remove the files of runs that were killed; live runs are left alone."""
-    found = local.heal(run_id)
+    found = (*_containers(output, run_id), *local.heal(run_id))
     output.result(line for each in found for line in _lines(each))
     if not found:
         output.result(["nothing to heal"])
     return Outcome.HARNESS_FAILURE if any(each.failed for each in found) else Outcome.PASS
+
+
+def _containers(output: Output, run_id: str | None) -> tuple[Healed, ...]:
+    """Heal what is at the Docker engine, where there is one; a run's directory goes after that."""
+    if not ENGINE_SOCKET.exists() and "DOCKER_HOST" not in os.environ:
+        return ()
+    from targets.docker import heal as containers  # noqa: PLC0415 - half a second
+    from targets.docker.engine import EngineAbsentError  # noqa: PLC0415
+
+    try:
+        return asyncio.run(containers.heal(run_id))
+    except EngineAbsentError as error:
+        output.result([f"containers were not looked for: {plain(str(error))}"])
+        return ()
 
 
 def _lines(healed: Healed) -> Iterator[str]:

@@ -80,6 +80,8 @@ class Engine:
             raise EngineSilentError(
                 f"the Docker engine did not {what} within {deadline_s:g} s"
             ) from error
+        except docker.errors.APIError:
+            raise  # an answer, though requests counts it among its own failures
         except (requests.RequestException, ConnectionError) as error:
             raise EngineSilentError(f"the Docker engine did not {what}: {_brief(error)}") from error
 

@@ -156,7 +156,9 @@ async def _make_network(engine: Engine, run: str, labels: dict[str, str]) -> ipa
         ipam = docker.types.IPAMConfig(pool_configs=[pool])
 
         def make(client: Client, ipam: Any = ipam) -> None:
-            client.api.create_network(run, driver="bridge", ipam=ipam, labels=labels)
+            client.api.create_network(
+                run, driver="bridge", ipam=ipam, labels=labels, check_duplicate=True
+            )
 
         try:
             await engine.call("create a network", make)

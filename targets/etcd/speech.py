@@ -68,7 +68,7 @@ class EtcdSpeech:
                 call, "unexpected-answer", unexpected=f"a body that is no JSON: {answer.body[:80]!r}"
             )
         if answer.status != 200 or "header" not in said:
-            return _refused(call, answer.status, str(said.get("error", "")))
+            return _refused(call, answer.status, str(said.get("error") or said.get("message") or ""))
         how = ReadPath.FOLLOWER if self._serializable else ReadPath.READINDEX
         term = int(said["header"].get("raft_term", 0)) or None
         served = Served(path=how if call.f == "read" else None, term=term)
