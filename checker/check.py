@@ -117,7 +117,7 @@ def _all_known(history: History, model: Model) -> None:
         if at >= 0 and kind.f not in model.functions:
             known = ", ".join(sorted(model.functions))
             raise _malformed(history, at, f"'{kind.f}' is no function of {model.name} ({known})")
-    is_cas = bytes(code < len(history.kinds) and history.kinds[code].f == "cas" for code in range(256))
+    is_cas = bytes(kind.f == "cas" for kind in history.kinds).ljust(256, b"\0")
     places = history.what.translate(is_cas)
     pairs = list(compress(history.value, places))
     if not (_PAIRS.issuperset(map(type, pairs)) and {2}.issuperset(map(len, pairs))):

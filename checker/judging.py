@@ -10,9 +10,9 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from checker import direct, pool
 from checker import paranoid as second_look
-from checker import pool
-from checker.explain.violation import from_conflict, from_search
+from checker.explain.violation import from_conflict, from_direct, from_search
 from checker.search import generic, register
 from checker.search.run import REGISTERS
 from checker.verdict import KeyVerdict, Method, Outcome, Violation
@@ -82,7 +82,7 @@ class Judging:
             elif type(share.model) in REGISTERS:
                 left.extend(self._by_zones(place, share))
             else:
-                left.append(self._generic(place, share))
+                left.extend(self._generic(place, share))
         left.sort(key=lambda each: len(each.indices))
         if left and self._worth_forking(left):
             self._by_pool(left)
@@ -144,15 +144,48 @@ class Judging:
                 ]
         return []
 
-    def _generic(self, place: int, share: Share) -> Search:
+    def _generic(self, place: int, share: Share) -> list[Search]:
+        """Decide any other object directly, or return the search that has to."""
+        began_s = self.meter.elapsed_s()
         part = share.part()
-        return Search(
-            place=place,
-            method=Method.SEARCH,
-            running=generic.search(part.model, part.operations, part.start, part.calls, part.returns),
-            indices=[op.index for op in part.operations],
-            part=lambda: part,
-        )
+        decision = direct.decide(part)
+        indices = [op.index for op in part.operations]
+        seconds = self.meter.elapsed_s() - began_s
+        match decision:
+            case direct.Ordered(order):
+                if self.paranoid:
+                    second_look.replay(share, [indices[i] for i in order])
+                self._conclude(
+                    place,
+                    Method.DIRECT,
+                    Outcome.PASS,
+                    operations=len(indices),
+                    seconds=seconds,
+                    witness=lambda: tuple(indices[i] for i in order),
+                )
+            case direct.Impossible():
+                violation = from_direct(share, part, decision)
+                if self.paranoid:
+                    second_look.confirm(share, violation)
+                self.violations.append(violation)
+                self._conclude(
+                    place, Method.DIRECT, Outcome.VIOLATION, operations=len(indices), seconds=seconds
+                )
+            case None:
+                running = generic.search(
+                    part.model, part.operations, part.start, part.calls, part.returns
+                )
+                return [
+                    Search(
+                        place=place,
+                        method=Method.SEARCH,
+                        running=running,
+                        indices=indices,
+                        part=lambda: part,
+                        seconds=seconds,
+                    )
+                ]
+        return []
 
     def _by_turns(self, left: list[Search]) -> None:
         """Let the searches take turns, the small ones first."""

@@ -43,6 +43,7 @@ class Method(StrEnum):
     """How a key was decided."""
 
     ZONES = "zones"
+    DIRECT = "direct"
     SEARCH = "search"
     GUIDED = "guided search"
 

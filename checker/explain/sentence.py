@@ -40,14 +40,14 @@ def by_zones(part: Part) -> str | None:  # noqa: PLR0911 - one a way to be wrong
             value = conflict.values[0]
             at = picks.first.get(value, picks.taker(value))
             assert at is not None
-            return f"{_who(part.operations[at])} saw a value that nothing wrote"
+            return f"{who(part.operations[at])} saw a value that nothing wrote"
         case Wrong.FORKED | Wrong.CYCLE:
-            several = " and ".join(_who(op) for op in part.operations if op.f == "cas")
+            several = " and ".join(who(op) for op in part.operations if op.f == "cas")
             return f"{several}: {conflict.wrong.value}"
         case Wrong.HELD:
             failed = part.operations[conflict.failed[0]]
             held = show(failed.value[0])
-            return f"{_who(failed)} failed on a mismatch although the value was {held} all the while"
+            return f"{who(failed)} failed on a mismatch although the value was {held} all the while"
         case Wrong.BACKWARD:
             return _backward(part, picks)
         case Wrong.CROSSED:
@@ -62,7 +62,7 @@ def by_search(part: Part, stuck: Stuck) -> tuple[str, tuple[str, ...]]:
         f"{model.describe_state(state)}: {_misfit(model, state, blocked)}" for state in stuck.states
     )
     return (
-        f"{_who(blocked)} fits nowhere before it returned: the state could only have been {could_be}",
+        f"{who(blocked)} fits nowhere before it returned: the state could only have been {could_be}",
         reasons,
     )
 
@@ -79,7 +79,7 @@ def _backward(part: Part, picks: Picks) -> str:
     for i, early in enumerate(part.operations):
         for j, late in enumerate(part.operations):
             if part.returns[i] < part.calls[j] and ranks[i] > ranks[j]:
-                return f"{_who(early)} ended before {_who(late)} began, which it must come after"
+                return f"{who(early)} ended before {who(late)} began, which it must come after"
     return "a chain of cas ran against the order in which its members ended"
 
 
@@ -111,7 +111,7 @@ def _pair(part: Part, blocks: list[int], a: int, b: int) -> str | None:
     last = max(theirs, key=part.calls.__getitem__)
     if part.returns[first] >= part.calls[last]:
         return None
-    return f"{_who(part.operations[first])} ended before {_who(part.operations[last])} began"
+    return f"{who(part.operations[first])} ended before {who(part.operations[last])} began"
 
 
 def _block(part: Part, i: int) -> int:
@@ -136,5 +136,6 @@ def _block(part: Part, i: int) -> int:
     return _INITIAL
 
 
-def _who(op: Operation) -> str:
+def who(op: Operation) -> str:
+    """Return ``op`` with its process and line."""
     return f"{op} (process {show(op.process)}, line {op.call_line})"

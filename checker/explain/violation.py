@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from checker.explain.certify import certificate
 from checker.explain.drawing import draw
-from checker.explain.sentence import by_search, by_zones
+from checker.explain.sentence import by_search, by_zones, who
 from checker.explain.shrink import shortest_prefix, shrink, with_ghosts
 from checker.explain.staleness import stalest
 from checker.search import generic
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from checker.budget import Meter
+    from checker.direct import Impossible
     from checker.part import Part, Share
     from checker.zones.decide import Conflict
     from checker.zones.lower import Lowered
@@ -52,6 +53,17 @@ def from_conflict(
         staleness=stalest(
             lowered, reads, in_ns=share.calls is share.history.call_ns and share.history.stamped
         ),
+    )
+
+
+def from_direct(share: Share, part: Part, impossible: Impossible) -> Violation:
+    """Return the proof that a direct decision comes with."""
+    proof = part.subset(impossible.positions)
+    return Violation(
+        key=share.key,
+        operations=tuple(proof.operations),
+        sentence=f"{who(part.operations[impossible.culprit])} {impossible.why}",
+        drawing=draw(proof),
     )
 
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from checker.operations import Operation
 
-_PUTS = frozenset({"enqueue", "enq", "add", "push", "insert"})
-_TAKES = frozenset({"dequeue", "deq", "remove", "pop", "poll", "extract"})
+PUTS = frozenset({"enqueue", "enq", "add", "push", "insert"})
+TAKES = frozenset({"dequeue", "deq", "remove", "pop", "poll", "extract"})
 
 
 class Container(Model):
@@ -37,9 +37,9 @@ class Container(Model):
 
     def step(self, state: Any, op: Operation) -> Sequence[Hashable]:
         """Return the states after ``op``: see `Model.step`."""
-        if op.f in _PUTS:
+        if op.f in PUTS:
             return (self.put(state, tag(op.value)),)
-        if op.f in _TAKES:
+        if op.f in TAKES:
             return self._take(state, op)
         return (state,) if len(state) == op.value else ()
 
@@ -57,11 +57,11 @@ class Container(Model):
 
     def readonly(self, op: Operation) -> bool:
         """Return True of what only counts."""
-        return op.f in {"len", "size"} or (op.f in _TAKES and op.known and op.value is None)
+        return op.f in {"len", "size"} or (op.f in TAKES and op.known and op.value is None)
 
     def alike(self, op: Operation) -> Hashable:
         """Return what is put in; all that take without a known result are alike."""
-        return tag(op.value) if op.f in _PUTS else "take"
+        return tag(op.value) if op.f in PUTS else "take"
 
     def describe_state(self, state: Any) -> str:
         """Return the elements, the first few of them."""
@@ -71,7 +71,7 @@ class Container(Model):
 
     def refusal(self, state: Any, op: Operation) -> str:
         """Return what would have come out instead."""
-        if op.f not in _TAKES:
+        if op.f not in TAKES:
             return f"{op} does not fit {len(state)} elements"
         if not state:
             return f"cannot take {show(op.value)} from an empty one"

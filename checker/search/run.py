@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from checker import direct
 from checker.models.register import CasRegister, Register
 from checker.search import generic, register
 from checker.zones.decide import Conflict, Fits, Unsure, decide
@@ -45,5 +46,12 @@ def illegal(part: Part, meter: Meter) -> bool | None:
                 return False
             case Unsure() | None:
                 pass
+    match direct.decide(part):
+        case direct.Impossible():
+            return True
+        case direct.Ordered():
+            return False
+        case None:
+            pass
     found = drive(search(part), meter)
     return None if found is None else found.order is None
