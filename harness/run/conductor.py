@@ -95,7 +95,6 @@ class Recovery(msgspec.Struct):
     healed_ns: int | None = None
     read_ns: int | None = None
     write_ns: int | None = None
-    settled_ns: int | None = None
 
 
 class Conductor:
@@ -118,6 +117,7 @@ class Conductor:
         self.recorder = Recorder()
         self.load_ns: tuple[int, int] | None = None
         self.unread = 0
+        self.unsettled = False
         self._orders = Orders()
         self._nodes = tuple(nodes)
         self._generator = generator
@@ -215,8 +215,8 @@ class Conductor:
                 case Phase.HEAL if late or not self._healing():
                     self._begin_settle(now_ns, late=late)
                 case Phase.SETTLE if late or self._settled(now_ns):
-                    if not late:
-                        self.recovery.settled_ns = now_ns
+                    if late:
+                        self.unsettled = True
                     self._enter(Phase.DRAIN, now_ns + self._timing.drain_max_ns)
                 case Phase.DRAIN if late or not self.recorder.open:
                     self._begin_final(now_ns)

@@ -239,7 +239,7 @@ class Course:
         if history.broken is not None and not conductor.failures:
             seen.failures.append(f"the history could not be written: {history.broken}")
         seen.missed.extend(note.text for _, note in conductor.notes if note.missed)
-        if conductor.recovery.healed_ns is not None and conductor.recovery.settled_ns is None:
+        if conductor.unsettled:
             seen.notes.append("the cluster did not settle after the heal in time")
         if conductor.unread:
             seen.notes.append(f"{conductor.unread} final reads were not answered")
