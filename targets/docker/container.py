@@ -21,6 +21,8 @@ import docker.errors
 from targets.cluster import ProcessState, TargetError
 from targets.local import procfs
 
+from .engine import CALL_S
+
 if TYPE_CHECKING:
     from .engine import Engine
 
@@ -123,12 +125,13 @@ class Container:
         await self._until_known_dead()
         await self._tell("start", lambda client: client.api.start(self.id))
 
-    async def log(self, *, bytes_max: int) -> bytes:
+    async def log(self, *, bytes_max: int, deadline_s: float = CALL_S) -> bytes:
         """Return the end of what it said, at most ``bytes_max`` of it."""
         lines = bytes_max // 80
         said = await self._engine.call(
             f"hand over the log of {self.node}",
             lambda client: client.api.logs(self.id, stdout=True, stderr=True, tail=lines),
+            deadline_s=deadline_s,
         )
         return bytes(said)[-bytes_max:]
 

@@ -22,7 +22,7 @@ from targets.docker.heal import heal
 from targets.docker.leasekv import leasekv_cluster
 from targets.docker.template import compose_file
 from targets.leasekv.config import NodeConfig
-from targets.local import runtime
+from targets.local import procfs, runtime
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -305,6 +305,41 @@ def test_no_node_has_a_capability_or_a_writable_root(tmp_path: Path) -> None:
             docker("exec", container_of(cluster, "n1"), "touch", "/opt/lantern/x")
 
     started(tmp_path / "run", work)
+
+
+def test_an_engine_that_is_gone_mid_run_leaves_cuts_and_pauses_to_the_kernel_and_no_node_alive(
+    tmp_path: Path,
+) -> None:
+    async def run() -> str:
+        cluster = leasekv_cluster(SHORT, tmp_path / "run")
+        await cluster.start()
+        assert cluster._engine is not None
+        assert cluster._runtime is not None
+
+        async def silence(what: str, _action: Any, *, deadline_s: float = 1.0) -> Any:
+            raise EngineSilentError(f"the Docker engine did not {what} within {deadline_s:g} s")
+
+        cluster._engine.call = silence  # type: ignore[method-assign,assignment]
+        await cluster.pause("n1")
+        assert cluster.state("n1") is ProcessState.STOPPED
+        await cluster.resume("n1")
+        cluster.set_link(Link("n1", "n2"), Held())
+        assert cluster.link_state(Link("n1", "n2")) == Held()
+        assert await cluster.status("n2") is not None
+        nodes = [container.identity for container in cluster._containers.values()]
+        name = cluster._runtime.path.name
+        with pytest.raises(TargetError, match="did not remove run"):
+            await cluster.stop()
+        await asyncio.sleep(0.2)
+        assert all(who is not None and procfs.state(who) is ProcessState.GONE for who in nodes)
+        await cluster.stop()
+        engine = await Engine.connect()
+        assert await project.remove(engine, name) == ()
+        engine.close()
+        return name
+
+    asyncio.run(run())
+    assert mine() == set()
 
 
 # Runs beside each other, and dead ones.

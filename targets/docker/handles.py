@@ -1,0 +1,172 @@
+"""The handles of a cluster in containers, whoever made the containers.
+
+Pause, kill, links, knobs and status are the same for a cluster that was made here and for one that was
+found running; only how it starts, ends and starts again differs. What the engine's host being this one
+gives (signals by pid, cuts inside namespaces) is offered only where it is so; `supports` says why not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from targets.cluster import (
+    CLIENTS,
+    ClockBend,
+    Link,
+    LinkState,
+    NodeStatus,
+    Primitive,
+    ProcessState,
+    TargetError,
+    Unsupported,
+)
+
+from . import netns
+from .container import NO_PID, Container
+from .links import NO_DELAY, PacketLinks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from targets.local.gate import Port
+
+    from .gates import GateLinks
+    from .system import System
+
+READY_S: Final = 30.0
+ASK_S: Final = 0.05
+
+
+class ContainerCluster:
+    """The parts of `targets.cluster.Cluster` that every cluster in containers has."""
+
+    def __init__(self, system: System, *, gates: bool = False) -> None:
+        self._system = system
+        self._gates = gates
+        self._links: PacketLinks | GateLinks | None = None
+        self._containers: dict[str, Container] = {}
+        self._refusing: Port | None = None
+
+    @property
+    def nodes(self) -> Sequence[str]:
+        """Names of all nodes, in order."""
+        return tuple(self._system.services)
+
+    def supports(self, primitive: Primitive) -> str | None:
+        """None if it can be done here and now, else the reason why not."""
+        if primitive is Primitive.DELAY and not self._gates:
+            return NO_DELAY
+        if primitive in {Primitive.LINKS, Primitive.CLIENT_LINKS, Primitive.DELAY}:
+            here = all(
+                container.pid is not None for container in self._containers.values() if container.running
+            )
+            return netns.obstacle() if here else NO_PID
+        return self._system.unsupported(primitive)
+
+    def _running(self) -> PacketLinks | GateLinks:
+        if self._links is None:
+            raise TargetError("the cluster has not been started, or was stopped")
+        return self._links
+
+    def _node(self, name: str) -> Container:
+        self._running()
+        found = self._containers.get(name)
+        if found is None:
+            raise ValueError(f"there is no node {name!r}, only {', '.join(self._containers)}")
+        return found
+
+    def address(self, node: str) -> tuple[str, int]:
+        """Return where clients dial a node, or where a far engine publishes it.
+
+        A dead node's address is nobody's, and dialing it would hang; a port that refuses stands for it.
+        """
+        container = self._node(node)
+        if container.state() is ProcessState.GONE and self._refusing is not None:
+            return self._refusing.address
+        if container.pid is None and (published := container.published(self._system.client_port)):
+            return published
+        return self._running().client_address(node)
+
+    async def status(self, node: str) -> NodeStatus | None:
+        """Ask the node; None if it does not answer in time."""
+        if self._node(node).state() is not ProcessState.RUNNING:
+            return None
+        return await self._system.status(node, self.address(node))
+
+    def state(self, node: str) -> ProcessState:
+        """Return what the kernel says of the node's process."""
+        return self._node(node).state()
+
+    async def pause(self, node: str) -> None:
+        """SIGSTOP, verified."""
+        container = self._node(node)
+        if container.state() is ProcessState.GONE:
+            raise Unsupported(f"{node} is gone and cannot be paused")
+        await container.pause()
+
+    async def resume(self, node: str) -> None:
+        """SIGCONT; nothing if the node runs or is gone."""
+        await self._node(node).resume()
+
+    async def kill(self, node: str) -> None:
+        """SIGKILL; dialers are refused from now on."""
+        await self._node(node).kill()
+        self._running().detach(node)
+
+    def set_link(self, link: Link, state: LinkState) -> None:
+        """Put a directed link into a state, at once."""
+        self._of(link).set(link, state)
+
+    def link_state(self, link: Link) -> LinkState:
+        """Read back the state of a link."""
+        return self._of(link).state(link)
+
+    async def bend_clock(self, node: str, bend: ClockBend) -> None:
+        """Bend a node's clocks from now on."""
+        await self._system.bend_clock(node, bend)
+
+    async def campaign(self, node: str) -> None:
+        """Ask the node to campaign now."""
+        self._check_awake(node)
+        await self._system.campaign(node)
+
+    async def set_apply_delay(self, node: str, delay_ns: int) -> None:
+        """Make the node apply entries late."""
+        self._check_awake(node)
+        await self._system.set_apply_delay(node, delay_ns)
+
+    async def set_sync_delay(self, node: str, delay_ns: int) -> None:
+        """Make the node's syncs late."""
+        self._check_awake(node)
+        await self._system.set_sync_delay(node, delay_ns)
+
+    def _check_awake(self, node: str) -> None:
+        if (state := self.state(node)) is not ProcessState.RUNNING:
+            raise Unsupported(f"{node} is {state.value} and cannot be asked")
+
+    def _of(self, link: Link) -> PacketLinks | GateLinks:
+        """Return what cuts a link, if there is such a link and it can be cut here."""
+        known = {*self.nodes, CLIENTS}
+        if not {link.source, link.target} <= known or link.source == link.target:
+            raise ValueError(f"there is no link from {link.source!r} to {link.target!r}")
+        reason = self.supports(Primitive.LINKS)
+        if reason is not None:
+            raise Unsupported(reason)
+        return self._running()
+
+    async def _until_answer(self, node: str) -> None:
+        loop = asyncio.get_running_loop()
+        deadline_s = loop.time() + READY_S
+        container = self._node(node)
+        while await self.status(node) is None:
+            if container.state() is ProcessState.GONE:
+                await container.refresh()
+                last = (await container.log(bytes_max=2000)).decode(errors="replace").strip()
+                raise TargetError(
+                    f"{node} ended with code {container.exit_code} as it started: {last[-800:]}"
+                )
+            if loop.time() > deadline_s:
+                raise TargetError(f"{node} did not answer within {READY_S:g} s; its log says why")
+            await asyncio.sleep(ASK_S)
+        self._system.after_start(node, container.pid)
