@@ -69,7 +69,7 @@ LEASEKV: Final = Target(
             for policy in POLICIES.values()
         }
     ),
-    places=("local", "docker"),
+    places=("local", "sim", "docker"),
 )
 ETCD: Final = Target(
     name="etcd",

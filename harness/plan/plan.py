@@ -17,6 +17,7 @@ import msgspec
 
 from targets.clock import MS, SECOND
 from targets.cluster import ClockMode
+from targets.sim.weather import Weather
 
 PLAN_SCHEMA: Final = 1
 
@@ -44,13 +45,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     error. ``check_s`` and ``check_mb`` bound the check. ``keep`` keeps what the nodes had on disk.
     ``links`` is how links between containers are cut: by packet filter in their namespaces, or by gates,
     which can delay and let held bytes go on the dot. ``auto`` takes gates where the schedule needs them:
-    where it delays, and where it was not drawn but aimed.
+    where it delays, and where it was not drawn but aimed. ``weather`` is what a simulated cluster lives
+    in.
     """
 
     schema: Literal[1] = 1
     name: Word = "run"
     target: Literal["leasekv", "etcd", "etcd-current"] = "leasekv"
-    on: Literal["local", "docker"] = "local"
+    on: Literal["local", "sim", "docker"] = "local"
     policy: str = "lease-renew"
     mistakes: tuple[str, ...] = msgspec.field(name="mistake", default=())
     keep_rules: tuple[str, ...] = ()
@@ -79,6 +81,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     keep: bool = False
     compose: str | None = None
     links: Literal["auto", "packets", "gates"] = "auto"
+    weather: Weather = Weather()
     schedule_from: ScheduleFrom = ScheduleFrom.SEED
     schedule: tuple[Any, ...] = ()
 

@@ -170,7 +170,7 @@ def _fits(plan: Plan, draft: Mapping[str, Given]) -> None:
         build_rules(node_config(plan, plan.node_names[0]))
     except ConfigError as error:
         raise PlanError(str(error)) from error
-    if plan.compose is not None and plan.on == "local":
+    if plan.compose is not None and plan.on != "docker":
         sentence = f"a compose file is for containers, and this plan runs on {plan.on}"
         raise PlanError(sentence, where=_where(draft, "compose"))
     masks = {rule for name in plan.mistakes for rule in MISTAKES[name].also_off}

@@ -33,8 +33,9 @@ from harness.plan.plan import ScheduleFrom
 from targets.catalog import TARGETS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
+    from checker.evidence import EvidenceLine
     from harness.plan.plan import Plan
 
 AVAILABLE_AGAIN_E = 5  # reads and writes are back within so many election timeouts of the heal
@@ -76,10 +77,17 @@ def judge(plan: Plan, history: bytes | None, evidence: Mapping[str, bytes], seen
     hearing = _Hearing(plan, seen)
     hearing.hear("the history", lambda: hearing.read(history))
     hearing.hear("the evidence", lambda: hearing.read_evidence(evidence))
-    hearing.hear("the checker", hearing.check)
-    hearing.hear("the oracles", hearing.hear_oracles)
-    hearing.hear("the count of what was exercised", hearing.count)
-    return hearing.conclude()
+    return hearing.conclude_all()
+
+
+def judge_recorded(
+    plan: Plan, history: History, evidence: Iterable[EvidenceLine], seen: Seen
+) -> Judgement:
+    """Hear every judge of a run that is still in memory; lines of one node come in their order."""
+    hearing = _Hearing(plan, seen)
+    hearing.history = history
+    hearing.hear("the evidence", lambda: hearing.lay(evidence))
+    return hearing.conclude_all()
 
 
 class _Hearing:
@@ -125,8 +133,10 @@ class _Hearing:
     def read_evidence(self, evidence: Mapping[str, bytes]) -> None:
         files = {node: load_evidence(data, f"{node}.jsonl") for node, data in evidence.items()}
         self.notes.extend(note for file in files.values() for note in file.notes)
+        self.lay(line for file in files.values() for line in file.lines)
+
+    def lay(self, lines: Iterable[EvidenceLine]) -> None:
         origin_ns = self.history.header.origin_ns if self.history and self.history.header else 0
-        lines = [line for file in files.values() for line in file.lines]
         self.timelines = build_timelines(lines, origin_ns=origin_ns)
 
     def check(self) -> None:
@@ -169,6 +179,12 @@ class _Hearing:
             return
         counts = exercising.count(self.history, self.timelines)
         self.exercised = {claim: counts.get(claim, 0) for claim in self.policy.claims}
+
+    def conclude_all(self) -> Judgement:
+        self.hear("the checker", self.check)
+        self.hear("the oracles", self.hear_oracles)
+        self.hear("the count of what was exercised", self.count)
+        return self.conclude()
 
     def conclude(self) -> Judgement:
         if self.seen.interrupted is not None:

@@ -13,31 +13,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import signal
 from typing import TYPE_CHECKING, Any, Self
 
-import msgspec
-
 from checker.events import Header
 from harness.plan.dump import dump, to_yaml
-from harness.plan.schedules import of_plan
 from harness.store import rundir as store
 from harness.store.errors import StoreError
 from harness.store.files import write_atomic
 from harness.store.history import HistoryWriter
-from nemesis import Machine, means
+from nemesis import means
 from nemesis.faults import Standing
 from nemesis.machine import Record
 from targets.cluster import Delayed, Link, TargetError
 
-from .conductor import Conductor
 from .drive_asyncio import Drive, raw_ns
-from .generator import Generator, Workload
 from .judge import Seen, judge
 from .orders import kind_of
-from .ports import Timing
+from .parts import make_conductor, observe
 from .result import RunResult, result_of
+from .simulate import run_simulated, schedule_of
 from .watch import Watch
 from .where import make_client, make_cluster
 
@@ -48,14 +43,13 @@ if TYPE_CHECKING:
 
     from harness.plan.plan import Plan
     from harness.store.rundir import RunDir
+    from nemesis import Machine
     from targets.cluster import Cluster
+
+    from .conductor import Conductor
 
     Say = Callable[[str], None]
 
-READY_MAX_E = 30
-HEAL_MAX_E = 20
-SETTLE_MAX_E = 12
-FINAL_MAX_E = 10
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 log = logging.getLogger(__name__)
@@ -70,6 +64,8 @@ def run(
     cluster_of: Callable[[Plan, RunDir], Cluster] = make_cluster,
 ) -> RunResult:
     """Run a plan to its verdict. Raises `StoreError` only if no run directory can be made."""
+    if plan.on == "sim":
+        return run_simulated(plan, store_dir=store_dir, out=out, say=say)
     directory = store.create(plan.name, store=store_dir, out=out)
     write_atomic(directory.plan, dump(plan))
     say(f"run {directory.path}")
@@ -184,28 +180,8 @@ class Course:
     async def _drive(self, cluster: Cluster, stopped: asyncio.Event) -> None:
         plan = self.plan
         client = make_client(plan)
-        workload = Workload(
-            nodes=plan.node_names,
-            clients=plan.clients,
-            keys=plan.keys,
-            rate_per_s=plan.rate,
-            key_operations_max=plan.key_operations,
-            readindex_one_in=plan.readindex_one_in,
-        )
-        self._machine = Machine(
-            of_plan(plan),
-            plan.node_names,
-            election_ns=plan.election_ns,
-            seed=plan.seed,
-            drift_ppm=plan.drift_ppm,
-        )
-        self._conductor = conductor = Conductor(
-            plan.node_names,
-            generator=Generator(workload, random.Random(f"{plan.seed}/workload")),
-            machine=self._machine,
-            session=client.session,
-            timing=timing_of(plan),
-        )
+        self._machine, self._conductor = make_conductor(plan, client.session)
+        conductor = self._conductor
         origin_ns = raw_ns()
         header = Header(run=self.directory.name, origin_ns=origin_ns, model="cas-register")
         history = HistoryWriter(self.directory.history, header)
@@ -231,18 +207,11 @@ class Course:
 
     def _conclude(self, conductor: Conductor, history: HistoryWriter, watch: Watch) -> None:
         seen = self.seen
-        seen.load_ns = conductor.load_ns
-        seen.healed_ns = conductor.recovery.healed_ns
-        seen.interrupted = conductor.interrupted or (self._stop.name if self._stop.count else None)
+        observe(seen, conductor)
+        seen.interrupted = seen.interrupted or (self._stop.name if self._stop.count else None)
         seen.unreliable = watch.unreliable
-        seen.failures.extend(conductor.failures)
         if history.broken is not None and not conductor.failures:
             seen.failures.append(f"the history could not be written: {history.broken}")
-        seen.missed.extend(note.text for _, note in conductor.notes if note.missed)
-        if conductor.unsettled:
-            seen.notes.append("the cluster did not settle after the heal in time")
-        if conductor.unread:
-            seen.notes.append(f"{conductor.unread} final reads were not answered")
         seen.notes.append(f"the harness's loop lagged by {watch.lag_ns / 1e6:.0f} ms at most")
         if self._machine is not None:
             self.record = self._machine.record
@@ -257,35 +226,9 @@ class Course:
                 self.seen.notes.append(f"{kind_of(fault)} may not have been healed: {outcome.reason}")
 
 
-def timing_of(plan: Plan) -> Timing:
-    """Return the bounds of every phase, in the plan's own election timeouts."""
-    election_ns = plan.election_ns
-    call_ns = max(plan.read_timeout_ns, plan.write_timeout_ns)
-    return Timing(
-        load_ns=round(plan.time_s * 1e9),
-        ready_max_ns=READY_MAX_E * election_ns,
-        heal_max_ns=HEAL_MAX_E * election_ns,
-        settle_min_ns=plan.settle_ns,
-        settle_max_ns=plan.settle_ns + SETTLE_MAX_E * election_ns,
-        drain_max_ns=2 * call_ns,
-        final_max_ns=FINAL_MAX_E * election_ns,
-    )
-
-
 def _save(directory: RunDir, course: Course) -> None:
     """Write schedule.yaml; a disk that refuses is one more failure, no end."""
-    load_ns = course.seen.load_ns
-    what = {
-        "schema": store.SCHEDULE_SCHEMA,
-        "kind": "lantern-injected",
-        "run": directory.name,
-        "load_ns": None if load_ns is None else list(load_ns),
-        **{
-            key: value
-            for key, value in msgspec.to_builtins(course.record).items()
-            if key in {"episodes", "faults"}
-        },
-    }
+    what = schedule_of(directory.name, course.seen.load_ns, course.record)
     try:
         write_atomic(directory.schedule, to_yaml(what))
     except StoreError as error:

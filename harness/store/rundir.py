@@ -133,9 +133,13 @@ class RunDir:
         return verdict
 
 
-def create(name: str, *, store: Path, out: Path | None = None) -> RunDir:
-    """Make a run directory under ``store``, or exactly ``out``; raise `StoreError`."""
-    path = _create_in(store, name) if out is None else _create_at(out)
+def create(name: str, *, store: Path, out: Path | None = None, stamped: bool = True) -> RunDir:
+    """Make a run directory under ``store``, or exactly ``out``; raise `StoreError`.
+
+    ``stamped`` puts the time of day before the name.
+    """
+    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + "-" if stamped else ""
+    path = _create_in(store, f"{stamp}{name}") if out is None else _create_at(out)
     run = RunDir(path)
     try:
         for directory in (run.evidence, run.logs):
@@ -157,12 +161,11 @@ def existing(path: Path) -> RunDir:
 
 
 def _create_in(store: Path, name: str) -> Path:
-    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
     try:
         store.mkdir(mode=0o755, parents=True, exist_ok=True)
         _require_room(store)
         for attempt in range(1, NAMES_TRIED_MAX):
-            path = store / (f"{stamp}-{name}" if attempt == 1 else f"{stamp}-{name}-{attempt}")
+            path = store / (name if attempt == 1 else f"{name}-{attempt}")
             try:
                 make_directory(path)
             except FileExistsError:
@@ -170,7 +173,7 @@ def _create_in(store: Path, name: str) -> Path:
             return path
     except OSError as error:
         raise trouble(error, store) from error
-    raise StoreError(f"{store}: {NAMES_TRIED_MAX} runs of this second are there already")
+    raise StoreError(f"{store}: {NAMES_TRIED_MAX} runs of this name are there already")
 
 
 def _create_at(out: Path) -> Path:

@@ -1,0 +1,152 @@
+"""The conductor in virtual time: the heap's counterpart of `drive_asyncio`. Thin.
+
+What lives here: carrying effects out on a `SimCluster` and reporting what came of them. What never does:
+a decision about the run. The conductor, its sessions, the workload and the nemesis are the same as on
+processes; so is what an effect means:
+
+* a status is asked for and told at once; a node that does not run does not answer;
+* an injection happens at once and is reported right after it, in the order given;
+* a message is handed over as the value it is: nothing is encoded that nobody reads.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from nemesis.ports import Happened, Heal, Inject, StatusSeen
+from targets.cluster import ProcessState
+from targets.session import Close, Open, SessionInput, Transmit
+
+from . import means_heap
+from .ports import (
+    ConductorInput,
+    Finished,
+    ForProcess,
+    FromSession,
+    NodeGone,
+    Phase,
+    PollStatus,
+    Record,
+    WakeUp,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from checker.events import Event
+    from targets.sim.cluster import SimCluster
+    from targets.sim.heap import Heap
+
+    from .conductor import Conductor
+
+LAST_NS: Final = 1 << 62
+_WAKE_UP: Final = WakeUp()
+
+
+class Drive:
+    """Drives one conductor to its end. ``events`` is the history."""
+
+    def __init__(
+        self,
+        conductor: Conductor,
+        cluster: SimCluster,
+        heap: Heap,
+        *,
+        say: Callable[[str], None] = lambda _line: None,
+    ) -> None:
+        self.events: list[Event] = []
+        self._conductor = conductor
+        self._cluster = cluster
+        self._heap = heap
+        self._say = say
+        self._said: Phase | None = None
+        self._connections: dict[int, int] = {}
+        self._wake_ns = -1
+        self._finished = False
+
+    def run(self) -> None:
+        """Return once the conductor has finished; it bounds every wait itself."""
+        self._feed(_WAKE_UP)
+        ended = not self._heap.run_while(lambda: not self._finished, until_ns=LAST_NS)
+        assert not ended, "a conductor that is not done has a time to wake up at"
+
+    def _feed(  # noqa: C901 - one case an effect
+        self, event: ConductorInput
+    ) -> None:
+        if self._finished:
+            return
+        conductor = self._conductor
+        for effect in conductor.step(event, self._heap.now_ns):
+            match effect:
+                case Record(line):
+                    self.events.append(line)
+                case ForProcess(process, Transmit(message)):
+                    number = self._connections.get(process)
+                    if number is not None:
+                        self._cluster.ask(number, message)
+                case ForProcess(process, Open(node)):
+                    self._dial(process, node)
+                case ForProcess(process, Close()):
+                    self._drop(process)
+                case PollStatus():
+                    self._heap.at(self._heap.now_ns, self._poll)
+                case Inject() | Heal():
+                    self._order(effect)
+                case Finished():
+                    self._finished = True
+        if conductor.phase is not self._said:
+            self._said = conductor.phase
+            self._say(f"{self._heap.now_ns / 1e9:6.2f} s  {self._said.value}")
+        self._arm()
+
+    # Time.
+
+    def _arm(self) -> None:
+        wake_ns = self._conductor.wake_ns
+        if wake_ns is None:
+            return
+        now_ns = self._heap.now_ns
+        due_ns = max(wake_ns, now_ns + 1)
+        if self._wake_ns <= now_ns or due_ns < self._wake_ns:
+            self._wake_ns = due_ns
+            self._heap.at(due_ns, self._woken, due_ns)
+
+    def _woken(self, due_ns: int) -> None:
+        if due_ns != self._wake_ns:
+            return  # an earlier one took its place
+        self._wake_ns = -1
+        wake_ns = self._conductor.wake_ns
+        if wake_ns is not None and wake_ns <= due_ns:
+            self._feed(_WAKE_UP)
+        else:
+            self._arm()
+
+    # Connections.
+
+    def _dial(self, process: int, node: str) -> None:
+        def told(event: SessionInput) -> None:
+            if self._connections.get(process) == number:
+                self._feed(FromSession(process, event))
+
+        number = self._connections[process] = self._cluster.dial(node, told)
+
+    def _drop(self, process: int) -> None:
+        number = self._connections.pop(process, None)
+        if number is not None:
+            self._cluster.hang_up(number)
+
+    # Nodes.
+
+    def _poll(self) -> None:
+        for node in self._cluster.nodes:
+            status = self._cluster.status(node)
+            if status is not None:
+                self._feed(StatusSeen(status))
+            elif self._cluster.state(node) is ProcessState.GONE:
+                self._feed(NodeGone(node))
+
+    def _order(self, order: Inject | Heal) -> None:
+        healing = isinstance(order, Heal)
+        act = means_heap.heal if healing else means_heap.inject
+        outcome = act(self._cluster, order.fault)
+        self._heap.at(self._heap.now_ns, self._feed, Happened(order.id, outcome, healed=healing))

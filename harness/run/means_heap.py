@@ -1,0 +1,103 @@
+"""Faults made in virtual time: what `nemesis.means` does to processes, as plain calls.
+
+Nothing has to be waited for and nothing can half happen here, so there is nothing to verify but what
+the fault itself asks: a node that is gone cannot be frozen, killed or asked to campaign.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nemesis.faults import (
+    BendClock,
+    Campaign,
+    Cut,
+    Fault,
+    Flight,
+    Kill,
+    Outcome,
+    Pause,
+    Slow,
+    SlowApply,
+    SlowSync,
+)
+from nemesis.means.common import installed, skipped
+from targets.cluster import ClockBend, Delayed, Dropped, Held, LinkState, Open, ProcessState
+
+from .orders import concerned
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from targets.cluster import Link
+    from targets.sim.cluster import SimCluster
+
+
+def inject(cluster: SimCluster, fault: Fault) -> Outcome:
+    """Make a fault happen."""
+    match fault:
+        case Cut(links, flight):
+            return _set(cluster, links, Held() if flight is Flight.HOLD else Dropped())
+        case Slow(links, delay_ns):
+            return _set(cluster, links, Delayed(delay_ns))
+        case _:
+            pass
+    nodes = concerned(fault)
+    gone = [node for node in nodes if cluster.state(node) is ProcessState.GONE]
+    if gone:
+        return skipped(f"{', '.join(gone)} not running")
+    for node in nodes:
+        _inject(cluster, fault, node)
+    return installed(states={node: cluster.state(node).value for node in nodes})
+
+
+def heal(cluster: SimCluster, fault: Fault) -> Outcome:
+    """Undo a fault."""
+    if isinstance(fault, Cut | Slow):
+        return _set(cluster, fault.links, Open())
+    nodes = concerned(fault)
+    for node in nodes:
+        _heal(cluster, fault, node)
+    return installed(states={node: cluster.state(node).value for node in nodes})
+
+
+def _inject(cluster: SimCluster, fault: Fault, node: str) -> None:
+    match fault:
+        case Pause():
+            cluster.pause(node)
+        case Kill():
+            cluster.kill(node)
+        case BendClock(bend=bend):
+            cluster.bend_clock(node, bend)
+        case Campaign():
+            cluster.campaign(node)
+        case SlowApply(delay_ns=delay_ns):
+            cluster.set_apply_delay(node, delay_ns)
+        case SlowSync(delay_ns=delay_ns):
+            cluster.set_sync_delay(node, delay_ns)
+
+
+def _heal(cluster: SimCluster, fault: Fault, node: str) -> None:
+    match fault:
+        case Pause():
+            cluster.resume(node)
+        case Kill():
+            cluster.restart(node)
+        case BendClock():
+            cluster.bend_clock(node, ClockBend())
+        case SlowApply():
+            cluster.set_apply_delay(node, 0)
+        case SlowSync():
+            cluster.set_sync_delay(node, 0)
+        case _:
+            pass
+
+
+def _set(cluster: SimCluster, links: Sequence[Link], state: LinkState) -> Outcome:
+    if not links:
+        return skipped("the shape has no links here")
+    for link in links:
+        cluster.set_link(link, state)
+    return installed(
+        links=[f"{link.source}->{link.target}" for link in links], state=type(state).__name__.lower()
+    )

@@ -1,0 +1,81 @@
+"""The parts of a run that every driver drives, made from its plan, and what is known when it is over."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Final
+
+from harness.plan.schedules import of_plan
+from nemesis import Machine
+
+from .conductor import Conductor
+from .generator import Generator, Workload
+from .ports import Timing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harness.plan.plan import Plan
+    from targets.session import Session
+
+    from .judge import Seen
+
+READY_MAX_E: Final = 30
+HEAL_MAX_E: Final = 20
+SETTLE_MAX_E: Final = 12
+FINAL_MAX_E: Final = 10
+
+
+def make_conductor(plan: Plan, session: Callable[[], Session]) -> tuple[Machine, Conductor]:
+    """Return the nemesis of a plan and the conductor that it is part of."""
+    machine = Machine(
+        of_plan(plan),
+        plan.node_names,
+        election_ns=plan.election_ns,
+        seed=plan.seed,
+        drift_ppm=plan.drift_ppm,
+    )
+    workload = Workload(
+        nodes=plan.node_names,
+        clients=plan.clients,
+        keys=plan.keys,
+        rate_per_s=plan.rate,
+        key_operations_max=plan.key_operations,
+        readindex_one_in=plan.readindex_one_in,
+    )
+    conductor = Conductor(
+        plan.node_names,
+        generator=Generator(workload, random.Random(f"{plan.seed}/workload")),
+        machine=machine,
+        session=session,
+        timing=timing_of(plan),
+    )
+    return machine, conductor
+
+
+def observe(seen: Seen, conductor: Conductor) -> None:
+    """Enter what the conductor knows of the run into ``seen``."""
+    seen.load_ns = conductor.load_ns
+    seen.healed_ns = conductor.recovery.healed_ns
+    seen.interrupted = conductor.interrupted
+    seen.failures.extend(conductor.failures)
+    seen.missed.extend(note.text for _, note in conductor.notes if note.missed)
+    if conductor.unsettled:
+        seen.notes.append("the cluster did not settle after the heal in time")
+    if conductor.unread:
+        seen.notes.append(f"{conductor.unread} final reads were not answered")
+
+
+def timing_of(plan: Plan) -> Timing:
+    """Return the bounds of every phase, in the plan's own election timeouts."""
+    election_ns = plan.election_ns
+    call_ns = max(plan.read_timeout_ns, plan.write_timeout_ns)
+    return Timing(
+        load_ns=round(plan.time_s * 1e9),
+        ready_max_ns=READY_MAX_E * election_ns,
+        heal_max_ns=HEAL_MAX_E * election_ns,
+        settle_min_ns=plan.settle_ns,
+        settle_max_ns=plan.settle_ns + SETTLE_MAX_E * election_ns,
+        drain_max_ns=2 * call_ns,
+        final_max_ns=FINAL_MAX_E * election_ns,
+    )

@@ -1,0 +1,164 @@
+"""A run in virtual time: the same parts, driven on a heap; from one plan the same run, to the byte.
+
+`simulate` touches no file, no socket and no clock: it turns a plan into a `Recording`. `run_simulated`
+is what `harness.run.run` is on processes: it also writes the run directory, whose name is the hash of
+its plan, and judges what it wrote. A campaign judges recordings as they are and keeps few.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from checker import evidence_lines, formats
+from checker.events import Event, Header
+from checker.evidence import EvidenceLine
+from harness.plan.dump import dump, to_yaml
+from harness.plan.plan import Plan
+from harness.plan.resolve import node_config
+from harness.store import rundir as store
+from harness.store.files import write_atomic
+from nemesis.machine import Record
+from targets.cluster import Delayed, Link
+from targets.sim.cluster import SimCluster
+from targets.sim.guard import sealed
+from targets.sim.heap import Heap
+
+from .drive_heap import Drive
+from .judge import Judgement, Seen, judge_recorded
+from .parts import make_conductor, observe
+from .result import RunResult, result_of
+from .where import make_client
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from checker.operations import History
+    from harness.store.rundir import RunDir
+
+
+class Recording(msgspec.Struct, frozen=True, kw_only=True):
+    """What a simulated run left, in memory. ``virtual_ns`` is how long it lasted in its own time."""
+
+    plan: Plan
+    name: str
+    events: list[Event]
+    evidence: dict[str, list[EvidenceLine]]
+    record: Record
+    seen: Seen
+    virtual_ns: int
+
+    @property
+    def header(self) -> Header:
+        """The history's first line."""
+        return Header(run=self.name, origin_ns=0, model="cas-register")
+
+    @property
+    def history(self) -> History:
+        """The history as the checker takes it."""
+        return formats.from_events(self.events, name="history.jsonl", header=self.header)
+
+
+def name_of(plan: Plan) -> str:
+    """Return the name of a plan's simulated run: equal plans have equal names."""
+    return hashlib.sha256(dump(plan)).hexdigest()[:12]
+
+
+def simulate(plan: Plan, *, say: Callable[[str], None] = lambda _line: None) -> Recording:
+    """Run a plan in virtual time."""
+    name = name_of(plan)
+    heap = Heap()
+    cluster = SimCluster(node_config(plan, plan.node_names[0]), plan.weather, heap)
+    machine, conductor = make_conductor(plan, make_client(plan).session)
+    drive = Drive(conductor, cluster, heap, say=say)
+    with sealed():
+        if plan.peer_delay_ns:
+            for source in cluster.nodes:
+                for target in cluster.nodes:
+                    if source != target:
+                        cluster.set_link(Link(source, target), Delayed(plan.peer_delay_ns))
+        cluster.start()
+        drive.run()
+    seen = Seen()
+    observe(seen, conductor)
+    return Recording(
+        plan=plan,
+        name=name,
+        events=drive.events,
+        evidence=cluster.evidence(),
+        record=machine.record,
+        seen=seen,
+        virtual_ns=heap.now_ns,
+    )
+
+
+def judge_recording(recording: Recording) -> Judgement:
+    """Hear every judge of a simulated run."""
+    lines = (line for lines in recording.evidence.values() for line in lines)
+    return judge_recorded(recording.plan, recording.history, lines, recording.seen)
+
+
+def run_simulated(
+    plan: Plan,
+    *,
+    store_dir: Path,
+    out: Path | None = None,
+    say: Callable[[str], None] = lambda _line: None,
+) -> RunResult:
+    """Run a plan in virtual time to its verdict, and write its run directory."""
+    recording = simulate(plan, say=say)
+    say("checking")
+    return keep(recording, judge_recording(recording), store_dir=store_dir, out=out, say=say)
+
+
+def keep(
+    recording: Recording,
+    judged: Judgement,
+    *,
+    store_dir: Path,
+    out: Path | None = None,
+    say: Callable[[str], None] = lambda _line: None,
+) -> RunResult:
+    """Write the run directory of a simulated run; raise `StoreError` if that cannot be done."""
+    directory = store.create(recording.name, store=store_dir, out=out, stamped=False)
+    say(f"run {directory.path}")
+    _write(directory, recording)
+    plan, seen = recording.plan, recording.seen
+    result = result_of(plan, judged, seen, record=recording.record, directory=directory.path)
+    directory.write_verdict(result.json)
+    return result
+
+
+def history_bytes(recording: Recording) -> bytes:
+    """Return history.jsonl."""
+    encode = msgspec.json.Encoder().encode
+    lines = [encode(msgspec.structs.asdict(recording.header)), *map(encode, recording.events), b""]
+    return b"\n".join(lines)
+
+
+def _write(directory: RunDir, recording: Recording) -> None:
+    write_atomic(directory.plan, dump(recording.plan))
+    write_atomic(directory.history, history_bytes(recording))
+    for node, lines in recording.evidence.items():
+        data = evidence_lines.header(node) + evidence_lines.encode(lines)
+        write_atomic(directory.evidence / f"{node}.jsonl", data)
+    directory.release_reserve()
+    load_ns = recording.seen.load_ns
+    what = schedule_of(recording.name, load_ns, recording.record)
+    write_atomic(directory.schedule, to_yaml(what))
+
+
+def schedule_of(name: str, load_ns: tuple[int, int] | None, record: Record) -> dict[str, object]:
+    """Return what schedule.yaml says was really injected."""
+    told = msgspec.to_builtins(record)
+    return {
+        "schema": store.SCHEDULE_SCHEMA,
+        "kind": "lantern-injected",
+        "run": name,
+        "load_ns": None if load_ns is None else list(load_ns),
+        "episodes": told["episodes"],
+        "faults": told["faults"],
+    }

@@ -1,0 +1,54 @@
+"""A node's clocks: monotonic time at some rate, wall time beside it at an offset.
+
+Both are affine maps of true time between two bends. A bend is continuous in monotonic time; a wall
+offset is a step of the wall clock. A rate of -1,000,000 ppm stands still.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from targets.clock import Reading
+
+from .draws import PPM
+
+FOREVER_NS: Final = 1 << 62
+
+
+class NodeClock:
+    """``rate_ppm`` is the rate the node was born with; a bend of rate 0 comes back to it."""
+
+    __slots__ = ("_birth_ppm", "_mono_ns", "_offset_ns", "_rate_ppm", "_true_ns", "_wall_ns")
+
+    def __init__(self, mono_ns: int, wall_ns: int, *, rate_ppm: int = 0) -> None:
+        self._true_ns = 0
+        self._mono_ns = mono_ns
+        self._wall_ns = wall_ns
+        self._birth_ppm = rate_ppm
+        self._rate_ppm = rate_ppm
+        self._offset_ns = 0
+
+    def read(self, true_ns: int) -> Reading:
+        """Return what the clocks show at ``true_ns``."""
+        passed_ns = true_ns - self._true_ns
+        if self._rate_ppm:
+            passed_ns = passed_ns * (PPM + self._rate_ppm) // PPM
+        return Reading(self._mono_ns + passed_ns, self._wall_ns + passed_ns)
+
+    def bend(self, true_ns: int, *, rate_ppm: int, wall_offset_ns: int) -> None:
+        """From now on run at this rate and show wall time this much off."""
+        now = self.read(true_ns)
+        self._true_ns, self._mono_ns = true_ns, now.mono_ns
+        self._wall_ns = now.wall_ns + wall_offset_ns - self._offset_ns
+        self._offset_ns = wall_offset_ns
+        self._rate_ppm = rate_ppm or self._birth_ppm
+
+    def true_at(self, mono_ns: int) -> int:
+        """Return the first true instant at which the monotonic clock shows at least ``mono_ns``."""
+        ahead_ns = mono_ns - self._mono_ns
+        if ahead_ns <= 0:
+            return self._true_ns
+        if not self._rate_ppm:
+            return self._true_ns + ahead_ns
+        speed = PPM + self._rate_ppm
+        return self._true_ns - (-ahead_ns * PPM // speed) if speed > 0 else FOREVER_NS

@@ -1,0 +1,199 @@
+"""One leasekv node in virtual time: the core, and what its driver owes it.
+
+A paused node takes nothing; what comes meanwhile waits, connection by connection, and goes before its
+timers when it comes back, as it does in a process. A killed one loses that, and of its disk what was
+not synced.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING
+
+from checker.evidence import EvidenceLine
+from targets.cluster import NodeStatus, ProcessState
+from targets.leasekv.config import NodeConfig, build_rules
+from targets.leasekv.core import Core
+from targets.leasekv.ports import Input, Persisted, TimerDue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from targets.leasekv.ports import Ready
+
+    from .clock import NodeClock
+    from .disk import SimDisk
+    from .draws import Draws
+    from .heap import Heap
+    from .weather import Weather
+
+DISK = "disk"
+
+
+class SimNode:
+    """``let_out`` carries messages and replies away; ``lines`` is the node's evidence."""
+
+    def __init__(
+        self,
+        config: NodeConfig,
+        heap: Heap,
+        *,
+        clock: NodeClock,
+        disk: SimDisk,
+        weather: Weather,
+        draws: Draws,
+        let_out: Callable[[SimNode, Ready], None],
+    ) -> None:
+        self.name = config.node
+        self.clock = clock
+        self.disk = disk
+        self.lines: list[EvidenceLine] = []
+        self.process = ProcessState.GONE
+        self._config = config
+        self._rules = build_rules(config)
+        self._heap = heap
+        self._draws = draws
+        self._let_out = let_out
+        self._late_max_ns = weather.timer_late_max_ns
+        self._shuffle = weather.shuffle
+        self._core: Core | None = None
+        self._inbox: list[tuple[str | int, Input]] = []
+        self._wake_ns = -1
+
+    @property
+    def running(self) -> bool:
+        """Whether it takes input now."""
+        return self.process is ProcessState.RUNNING
+
+    # Life.
+
+    def boot(self) -> None:
+        """Start with what the disk holds."""
+        restored = self.disk.start_boot()
+        rng = Random(f"{self._config.seed}/{self.name}/{restored.boot}")
+        reading = self.clock.read(self._heap.now_ns)
+        self._core = Core(self._config, self._rules, restored, rng, reading)
+        self.process = ProcessState.RUNNING
+        self._wake_ns = -1
+        self._step(TimerDue())
+
+    def kill(self) -> None:
+        """End at once."""
+        self.process = ProcessState.GONE
+        self._core = None
+        self._inbox.clear()
+        self.disk.crash()
+
+    def pause(self) -> None:
+        """Stop."""
+        if self.process is ProcessState.RUNNING:
+            self.process = ProcessState.STOPPED
+
+    def resume(self) -> None:
+        """Go on: first what came meanwhile, then the timers."""
+        if self.process is not ProcessState.STOPPED:
+            return
+        self.process = ProcessState.RUNNING
+        waiting, self._inbox = self._inbox, []
+        for event in self._in_order(waiting):
+            self._step(event)
+        self._wake_ns = -1
+        self._arm()
+
+    def _in_order(self, waiting: list[tuple[str | int, Input]]) -> list[Input]:
+        """Return what waited, source by source where they come in any order."""
+        if not self._shuffle:
+            return [event for _, event in waiting]
+        queues: dict[str | int, list[Input]] = {}
+        for source, event in waiting:
+            queues.setdefault(source, []).append(event)
+        sources = list(queues)
+        order: list[Input] = []
+        while sources:
+            order += queues[sources.pop(self._draws.between(0, len(sources) - 1))]
+        return order
+
+    # Input.
+
+    def feed(self, source: str | int, event: Input) -> None:
+        """Take an input that came over ``source``, now or when it can."""
+        if self.process is ProcessState.RUNNING:
+            self._step(event)
+        elif self.process is ProcessState.STOPPED:
+            self._inbox.append((source, event))
+
+    def _step(self, event: Input) -> None:
+        assert self._core is not None, "only a node that runs is fed"
+        now_ns = self._heap.now_ns
+        reading = self.clock.read(now_ns)
+        ready = self._core.step(event, reading)
+        if ready.facts:
+            own_ns, wall_ns, true_ns = reading.mono_ns, reading.wall_ns, (now_ns, now_ns)
+            name = self.name
+            self.lines += [EvidenceLine(name, own_ns, wall_ns, true_ns, fact) for fact in ready.facts]
+        if ready.persist is not None and self.disk.take(ready.persist):
+            self._sync()
+        if ready.messages or ready.replies:
+            self._let_out(self, ready)
+        self._arm()
+
+    def _sync(self) -> None:
+        took_ns = self.disk.start_sync()
+        if took_ns is not None:
+            self._heap.at(self._heap.now_ns + took_ns, self._synced, self.disk.boot)
+
+    def _synced(self, boot: int) -> None:
+        if self.process is ProcessState.GONE or self.disk.boot != boot:
+            return
+        seq = self.disk.end_sync()
+        self._sync()
+        self.feed(DISK, Persisted(seq))
+
+    # Time.
+
+    def rearm(self) -> None:
+        """Look at the timer anew: the clock was bent."""
+        if self.running:
+            self._wake_ns = -1
+            self._arm()
+
+    def _arm(self) -> None:
+        assert self._core is not None
+        now_ns = self._heap.now_ns
+        due_ns = self.clock.true_at(self._core.wake_ns)
+        due_ns = max(due_ns, now_ns)
+        if self._wake_ns < now_ns or due_ns < self._wake_ns:
+            self._wake_ns = due_ns + self._draws.between(0, self._late_max_ns)
+            self._heap.at(self._wake_ns, self._woken, self._wake_ns)
+
+    def _woken(self, due_ns: int) -> None:
+        if self._wake_ns != due_ns or self.process is not ProcessState.RUNNING:
+            return
+        self._wake_ns = -1
+        assert self._core is not None
+        if self.clock.read(due_ns).mono_ns >= self._core.wake_ns:
+            self._step(TimerDue())
+        else:
+            self._arm()
+
+    # What it says of itself.
+
+    def status(self) -> NodeStatus | None:
+        """Ask it; None if it cannot answer."""
+        if not self.running:
+            return None
+        assert self._core is not None
+        own = self.clock.read(self._heap.now_ns)
+        known = self._core.status(own)
+        return NodeStatus(
+            node=self.name,
+            role=known.role,
+            term=known.term,
+            leader=known.leader,
+            commit_index=known.commit_index,
+            applied_index=known.applied_index,
+            lease_remaining_ns=known.lease_remaining_ns,
+            own=own,
+            true_ns=self._heap.now_ns,
+            boot=known.boot,
+        )
