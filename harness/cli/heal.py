@@ -39,11 +39,15 @@ def _containers(output: Output, run_id: str | None) -> tuple[Healed, ...]:
     """Heal what is at the Docker engine, where there is one; a run's directory goes after that."""
     if not ENGINE_SOCKET.exists() and "DOCKER_HOST" not in os.environ:
         return ()
-    from targets.docker import heal as containers  # noqa: PLC0415 - half a second
+    from targets.attach import record  # noqa: PLC0415 - half a second
+    from targets.docker import heal as containers  # noqa: PLC0415
     from targets.docker.engine import EngineAbsentError  # noqa: PLC0415
 
+    async def both() -> tuple[Healed, ...]:
+        return (*await containers.heal(run_id), *await record.heal(run_id))
+
     try:
-        return asyncio.run(containers.heal(run_id))
+        return asyncio.run(both())
     except EngineAbsentError as error:
         output.result([f"containers were not looked for: {plain(str(error))}"])
         return ()

@@ -56,8 +56,9 @@ class PacketLinks:
         self._keeper: asyncio.Task[None] | None = None
 
     def know(self, addresses: Mapping[str, str]) -> None:
-        """Learn the addresses of the nodes, and of `CLIENTS`."""
+        """Learn the addresses of the nodes, and of `CLIENTS`; what is cut follows them."""
         self._addresses = dict(addresses)
+        self._tell(*self._pids)
 
     def peers(self, node: str) -> dict[str, str]:
         """Return where ``node`` finds its peers: where they are."""

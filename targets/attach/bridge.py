@@ -1,0 +1,182 @@
+"""Between the harness, which speaks in messages, and somebody's client, which is coroutines.
+
+A node's bridge listens on loopback. A connection to it is one process's: it has a client of its own,
+connected to the node when the first operation comes, and answers each `Call` with an `Outcome`. When the
+harness drops the connection, as it does with every overdue answer, the client's coroutine is cancelled
+and the client closed; nothing it may still say is heard. What a client raises is its answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from checker.events import EventType
+from targets.request import RequestSession, unknown
+from targets.session import Call, Outcome
+
+from .client import Definite
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .client import Client
+
+    Address = tuple[str, int]
+
+LINE_MAX: Final = 1 << 20
+CLOSE_S: Final = 1.0
+MISMATCH: Final = "MISMATCH"
+
+_calls: Final = msgspec.json.Decoder(Call)
+_outcomes: Final = msgspec.json.Decoder(Outcome)
+
+
+class BridgeSpeech:
+    """See `targets.request.Speech`: calls go as they are, outcomes come back as they are."""
+
+    def ask(self, call: Call) -> Call:
+        """Return the call."""
+        return call
+
+    def heard(self, call: Call, answer: Outcome) -> Outcome:
+        """Return the outcome."""
+        del call
+        return answer
+
+
+class LineReader:
+    """Bytes of one connection in, outcomes out."""
+
+    def __init__(self) -> None:
+        self._kept = b""
+
+    def feed(self, data: bytes) -> list[Outcome]:
+        """Return whole outcomes."""
+        *lines, self._kept = (self._kept + data).split(b"\n")
+        return [_outcomes.decode(line) for line in lines]
+
+
+class BridgeClient:
+    """What the harness needs to be a client; see `targets.session.Client`."""
+
+    def __init__(self, *, timeout_ns: int) -> None:
+        self._timeout_ns = timeout_ns
+
+    def session(self) -> RequestSession:
+        """Return the client of a new process."""
+        return RequestSession(BridgeSpeech(), timeout_ns=self._timeout_ns)
+
+    def reader(self) -> LineReader:
+        """Return what reads one connection."""
+        return LineReader()
+
+    def encode(self, message: Call) -> bytes:
+        """Return a call's bytes."""
+        return msgspec.json.encode(message) + b"\n"
+
+
+class Bridge:
+    """The bridge to one node, whose address is asked for anew for every connection."""
+
+    def __init__(self, make: Callable[[], Client], address: Callable[[], Address]) -> None:
+        self._make = make
+        self._address = address
+        self._server: asyncio.Server | None = None
+        self._serving: set[asyncio.Task[None]] = set()
+
+    async def open(self) -> None:
+        """Begin to listen."""
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=LINE_MAX)
+
+    @property
+    def listening(self) -> Address:
+        """Where the harness dials."""
+        assert self._server is not None, "a bridge is opened first"
+        host, port = self._server.sockets[0].getsockname()
+        return host, port
+
+    async def close(self) -> None:
+        """End every connection."""
+        if self._server is not None:
+            self._server.close()
+        for task in tuple(self._serving):
+            task.cancel()
+        await asyncio.gather(*self._serving, return_exceptions=True)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
+        try:
+            await self._serve(reader, writer)
+        except asyncio.CancelledError:
+            pass  # the harness left, or the run is over
+        finally:
+            self._serving.discard(task)
+            writer.transport.abort()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        client = self._make()
+        connected = False
+        try:
+            while line := await reader.readline():
+                call = _calls.decode(line)
+                answering = asyncio.ensure_future(self._answer(client, call, connected=connected))
+                leaving = asyncio.ensure_future(reader.read(1))  # nothing more is said before the answer
+                try:
+                    await asyncio.wait((answering, leaving), return_when=asyncio.FIRST_COMPLETED)
+                    if not answering.done():
+                        return
+                finally:
+                    for task in (answering, leaving):
+                        task.cancel()
+                    await asyncio.gather(answering, leaving, return_exceptions=True)
+                connected, outcome = answering.result()
+                writer.write(msgspec.json.encode(outcome) + b"\n")
+                if not connected:
+                    return
+        finally:
+            with contextlib.suppress(Exception):
+                async with asyncio.timeout(CLOSE_S):
+                    await client.close()
+
+    async def _answer(self, client: Client, call: Call, *, connected: bool) -> tuple[bool, Outcome]:
+        """Return whether the connection can be used again, and what came of the call."""
+        if not connected:
+            try:
+                await client.connect(*self._address())
+            except Exception as error:  # noqa: BLE001 - somebody else's code: whatever it is, nothing was sent
+                return False, Outcome(EventType.FAIL, call.value, f"not-connected: {error}")
+        try:
+            return True, await _invoke(client, call)
+        except Definite as error:
+            return True, Outcome(EventType.FAIL, call.value, str(error) or "refused")
+        except Exception as error:  # noqa: BLE001 - somebody else's code: whatever it is, nobody knows
+            return False, unknown(call, f"{type(error).__name__}: {error}")
+
+
+async def _invoke(client: Client, call: Call) -> Outcome:
+    key = str(call.key)
+    match call.f:
+        case "read":
+            return Outcome(EventType.OK, await client.read(key))
+        case "write":
+            await client.write(key, call.value)
+            return Outcome(EventType.OK, call.value)
+        case "cas":
+            old, new = call.value
+            swapped: Any = await client.cas(key, old, new)
+            if not isinstance(swapped, bool):
+                said = f"cas returned {swapped!r}, neither True nor False"
+                return unknown(call, "unexpected-answer", unexpected=said)
+            return (
+                Outcome(EventType.OK, call.value)
+                if swapped
+                else Outcome(EventType.FAIL, call.value, MISMATCH)
+            )
+        case _:
+            raise Definite(f"no operation {call.f}")

@@ -1,0 +1,233 @@
+"""Somebody's own cluster, found running: faults are made on its containers, and all is left as found.
+
+Only the containers named are touched. What is needed to leave them as they were found is written to the
+private runtime directory before the first fault, so that `lantern heal` can do it for a harness that was
+killed: continue what is stopped, remove the run's packet filter table, start what ran and runs no more.
+
+Nodes are called n1, n2, ... in the order of the containers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from targets.clock import Reading
+from targets.cluster import CLIENTS, NodeStatus, ProcessState, Role, TargetError
+from targets.docker import netns
+from targets.docker.container import NO_PID, Container
+from targets.docker.engine import Engine
+from targets.docker.handles import ContainerCluster
+from targets.docker.links import PacketLinks
+from targets.docker.plain import PlainSystem
+from targets.docker.template import Service
+from targets.local.gate import Port
+from targets.local.runtime import Runtime
+
+from . import found as finding
+from . import record
+from .bridge import Bridge
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from targets.docker.system import Address, Launch
+
+    from .client import Client
+
+ASK_S: Final = 0.3
+
+
+class AttachedSystem(PlainSystem):
+    """What is known of a system through somebody's client."""
+
+    def __init__(self, client: type[Client], mode: str, count: int) -> None:
+        names = [f"n{number}" for number in range(1, count + 1)]
+        self.services = {name: Service(name=name, image="") for name in names}
+        self.client_port = client.port
+        self.peer_port = client.port
+        self._client = client
+        self._mode = mode
+        self._asked: dict[str, Client] = {}
+
+    def launch(self, node: str, address: str, peers: object) -> Launch:
+        """Refuse: nothing is launched here."""
+        raise AssertionError(f"{node} was found at {address}, not made ({peers!r})")
+
+    async def status(self, node: str, address: Address) -> NodeStatus | None:
+        """Ask a node whether it leads, on a connection kept for that."""
+        client = self._asked.get(node)
+        try:
+            async with asyncio.timeout(ASK_S):
+                if client is None:
+                    client = self._asked[node] = self._client(self._mode)
+                    await client.connect(*address)
+                leads, term = await client.leading()
+        except Exception:  # noqa: BLE001 - somebody else's code: whatever it is, the node did not answer
+            await self.forget(node)
+            return None
+        return NodeStatus(
+            node=node,
+            role=Role.LEADER if leads else Role.FOLLOWER,
+            term=term,
+            leader=node if leads else None,
+            commit_index=0,
+            applied_index=0,
+            lease_remaining_ns=None,
+            own=Reading(time.monotonic_ns(), time.time_ns()),
+            true_ns=time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW),
+        )
+
+    async def forget(self, node: str) -> None:
+        """Drop the connection that a node is asked on."""
+        client = self._asked.pop(node, None)
+        if client is not None:
+            try:
+                async with asyncio.timeout(ASK_S):
+                    await client.close()
+            except Exception:  # noqa: BLE001, S110 - it is dropped either way
+                pass
+
+    def close(self) -> None:
+        """Hold no connection any more; see `forget`."""
+
+
+class AttachedCluster(ContainerCluster):
+    """See `targets.cluster.Cluster`. ``containers`` are names; else those of ``compose`` are taken."""
+
+    def __init__(
+        self,
+        client: type[Client],
+        mode: str,
+        run_dir: Path,
+        *,
+        count: int,
+        containers: Sequence[str] = (),
+        compose: Path | None = None,
+    ) -> None:
+        self._attached = AttachedSystem(client, mode, count)
+        super().__init__(self._attached)
+        self._run_dir = run_dir
+        self._names = tuple(containers)
+        self._compose = compose
+        self._engine: Engine | None = None
+        self._runtime: Runtime | None = None
+        self._bridges = {
+            node: Bridge(partial(client, mode), partial(self._dialed, node)) for node in self.nodes
+        }
+
+    async def start(self) -> None:
+        """Find the containers and see that each runs and answers; nothing is started."""
+        self._engine = await Engine.connect()
+        self._runtime = Runtime(self._run_dir.name)
+        self._refusing = Port()
+        self._links = PacketLinks(self._runtime.path.name, self._attached)
+        try:
+            found = await self._find(self._engine)
+            for node, one in zip(self.nodes, found, strict=True):
+                self._containers[node] = await _running(self._engine, node, one)
+            record.save(self._runtime, self._containers)
+            if (reason := self._obstacle()) is None:
+                self._links.know(self._addresses())
+                for node, container in self._containers.items():
+                    self._attach(node, container)
+                self._links.keep()
+            elif reason != NO_PID:
+                self._links.know(self._addresses())
+            for bridge in self._bridges.values():
+                await bridge.open()
+            await asyncio.gather(*(self._until_answer(node) for node in self.nodes))
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def stop(self) -> None:
+        """Leave every container as it was found. Idempotent; safe half-started."""
+        engine, runtime, links = self._engine, self._runtime, self._links
+        if engine is None or runtime is None or links is None:
+            return
+        for bridge in self._bridges.values():
+            await bridge.close()
+        for node in self.nodes:
+            await self._attached.forget(node)
+        try:
+            await links.close()
+            for container in self._containers.values():
+                await container.resume()
+                if container.state() is ProcessState.GONE:
+                    await container.start()
+            runtime.remove()
+        finally:
+            if self._refusing is not None:
+                self._refusing.close()
+            engine.close()
+            self._engine = self._runtime = self._links = None
+            self._containers = {}
+
+    def address(self, node: str) -> tuple[str, int]:
+        """Return where the harness dials: the node's bridge, at which somebody's client talks."""
+        self._node(node)
+        return self._bridges[node].listening
+
+    async def status(self, node: str) -> NodeStatus | None:
+        """Ask the node; None if it does not answer in time."""
+        if self._node(node).state() is not ProcessState.RUNNING:
+            await self._attached.forget(node)
+            return None
+        return await self._attached.status(node, self._dialed(node))
+
+    async def restart(self, node: str) -> None:
+        """Start a node again; it may have come back with another address."""
+        container = self._node(node)
+        if self.state(node) is ProcessState.GONE:
+            await container.start()
+            if self._obstacle() is None and isinstance(self._links, PacketLinks):
+                self._links.know(self._addresses())
+                self._attach(node, container)
+            await self._until_answer(node)
+
+    def _dialed(self, node: str) -> Address:
+        """Return where a client of somebody's reaches the node itself."""
+        return super().address(node)
+
+    def _obstacle(self) -> str | None:
+        here = all(container.pid is not None for container in self._containers.values())
+        return netns.obstacle() if here else NO_PID
+
+    def _attach(self, node: str, container: Container) -> None:
+        if container.pid is not None and self._links is not None:
+            self._links.attach(node, container.pid)
+
+    def _addresses(self) -> dict[str, str]:
+        """Return everybody's address in a network that all the containers share."""
+        seen = {node: container.addresses() for node, container in self._containers.items()}
+        shared = set.intersection(*(set(networks) for networks in seen.values()))
+        if not shared:
+            raise TargetError("the containers share no network, so no link between them can be cut")
+        name = min(shared)
+        gateway = next(iter(seen.values()))[name][1]
+        return {CLIENTS: gateway, **{node: networks[name][0] for node, networks in seen.items()}}
+
+    async def _find(self, engine: Engine) -> tuple[finding.Found, ...]:
+        if self._names:
+            found = await finding.by_name(engine, self._names)
+        elif self._compose is not None:
+            found = await finding.by_compose(engine, self._compose)
+        else:
+            raise TargetError("say which containers: by their names, or by their compose file")
+        if len(found) != len(self.nodes):
+            raise TargetError(
+                f"there are {len(found)} containers, and the plan has {len(self.nodes)} nodes"
+            )
+        return found
+
+
+async def _running(engine: Engine, node: str, found: finding.Found) -> Container:
+    container = Container(engine, node, found.id)
+    await container.refresh()
+    if container.state() is not ProcessState.RUNNING:
+        raise TargetError(f"{found.name} is {container.state().value}: start your cluster first")
+    return container

@@ -1,0 +1,257 @@
+"""Somebody's own cluster: a compose project with other names, their client, all left as found."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from targets.attach import record
+from targets.attach.client import load
+from targets.attach.cluster import AttachedCluster
+from targets.cluster import CLIENTS, Dropped, Held, Link, Open, ProcessState, Role, TargetError
+from targets.docker import netns
+from targets.docker.engine import Engine
+from targets.local import runtime
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("engine"), pytest.mark.timeout(180)]
+
+EXAMPLE = Path(__file__).parents[2] / "docs/examples/etcd_client.py"
+COLOURS = ("blue", "green", "red")
+
+
+def compose_command() -> list[str]:
+    for command in (["docker", "compose"], ["docker-compose"]):
+        try:
+            subprocess.run([*command, "version"], check=True, capture_output=True, timeout=20)
+        except (OSError, subprocess.SubprocessError):
+            continue
+        return command
+    pytest.skip("neither compose v2 nor docker-compose is installed")
+
+
+def compose_text() -> str:
+    cluster = ",".join(f"{name}=http://{name}:2380" for name in COLOURS)
+    services = {
+        name: {
+            "image": "lantern-etcd",
+            "command": [
+                *("--name", name, "--listen-client-urls", "http://0.0.0.0:2379"),
+                *("--advertise-client-urls", f"http://{name}:2379"),
+                *("--listen-peer-urls", "http://0.0.0.0:2380"),
+                *("--initial-advertise-peer-urls", f"http://{name}:2380"),
+                *("--initial-cluster", cluster, "--data-dir", "/var/lib/etcd/data"),
+            ],
+        }
+        for name in COLOURS
+    }
+    return json.dumps({"version": "3.8", "services": services})
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    asyncio.run(_image())
+    place = tmp_path_factory.mktemp(f"paint{os.getpid()}")
+    file = place / "docker-compose.yml"
+    file.write_text(compose_text())
+    at = [*compose_command(), "-f", str(file)]
+    try:
+        subprocess.run([*at, "up", "-d"], check=True, timeout=120, capture_output=True)
+        yield file
+    finally:
+        subprocess.run([*at, "down", "-v"], check=False, timeout=60, capture_output=True)
+
+
+async def _image() -> None:
+    from targets.docker import images
+
+    engine = await Engine.connect()
+    await images.ensure(engine, "lantern-etcd", "targets/etcd/Dockerfile")
+    engine.close()
+
+
+def ids(project: Path) -> list[str]:
+    said = subprocess.run(
+        [*compose_command(), "-f", str(project), "ps", "-q"],
+        check=True, capture_output=True, text=True, timeout=30,
+    )  # fmt: skip
+    return said.stdout.split()
+
+
+def inspected(project: Path) -> list[dict[str, Any]]:
+    """Return what an owner would miss if it changed."""
+    said = subprocess.run(
+        ["docker", "inspect", *ids(project)], check=True, capture_output=True, timeout=30
+    )
+    kept = []
+    for one in json.loads(said.stdout):
+        state, network = one["State"], one["NetworkSettings"]["Networks"]
+        pid = state["Pid"]
+        kept.append(
+            {
+                "id": one["Id"],
+                "state": state["Status"],
+                "config": one["Config"],
+                "host": one["HostConfig"],
+                "networks": {
+                    name: (said["IPAddress"], said["Aliases"]) for name, said in network.items()
+                },
+                "tables": netns.enter(pid, lambda: netns._nft("list tables", 0)),
+                "process": Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "T",
+            }
+        )
+    return kept
+
+
+async def leader_of(cluster: AttachedCluster) -> str:
+    for _ in range(400):
+        for node in cluster.nodes:
+            status = await cluster.status(node)
+            if status is not None and status.role is Role.LEADER:
+                return node
+        await asyncio.sleep(0.02)
+    raise AssertionError("nobody leads")
+
+
+def test_every_fault_is_made_on_somebodys_containers_and_all_is_left_as_found(
+    project: Path, tmp_path: Path
+) -> None:
+    before = inspected(project)
+
+    async def run() -> None:
+        cluster = AttachedCluster(
+            load(EXAMPLE), "linearizable", tmp_path / "r", count=3, compose=project
+        )
+        await cluster.start()
+        try:
+            leader = await leader_of(cluster)
+            others = [node for node in cluster.nodes if node != leader]
+            for other in others:
+                cluster.set_link(Link(leader, other), Held())
+                cluster.set_link(Link(other, leader), Held())
+            assert cluster.link_state(Link(leader, others[0])) == Held()
+            for _ in range(300):
+                found = [await cluster.status(other) for other in others]
+                if any(status is not None and status.role is Role.LEADER for status in found):
+                    break
+                await asyncio.sleep(0.02)
+            else:
+                pytest.fail("nobody else was elected")
+            cluster.set_link(Link(CLIENTS, leader), Dropped())
+            await cluster.pause(others[0])
+            assert cluster.state(others[0]) is ProcessState.STOPPED
+            assert cluster.link_state(Link(leader, others[1])) == Held()
+        finally:
+            await cluster.stop()
+
+    asyncio.run(run())
+    assert inspected(project) == before
+
+
+def test_a_killed_member_comes_back_with_its_links_and_is_left_running(
+    project: Path, tmp_path: Path
+) -> None:
+    async def run() -> None:
+        cluster = AttachedCluster(
+            load(EXAMPLE), "linearizable", tmp_path / "r", count=3, compose=project
+        )
+        await cluster.start()
+        try:
+            cluster.set_link(Link("n1", "n2"), Held())
+            await cluster.kill("n2")
+            assert cluster.state("n2") is ProcessState.GONE
+            await cluster.restart("n2")
+            assert cluster.link_state(Link("n1", "n2")) == Held()
+            cluster.set_link(Link("n1", "n2"), Open())
+            await cluster.kill("n3")
+        finally:
+            await cluster.stop()
+
+    asyncio.run(run())
+    assert [one["state"] for one in inspected(project)] == ["running"] * 3
+
+
+def test_containers_that_are_not_there_or_too_few_are_said_before_anything_happens(
+    project: Path, tmp_path: Path
+) -> None:
+    async def refused(match: str, **where: Any) -> None:
+        cluster = AttachedCluster(load(EXAMPLE), "linearizable", tmp_path / "r", **where)
+        with pytest.raises(TargetError, match=match):
+            await cluster.start()
+
+    before = inspected(project)
+    asyncio.run(refused("no such container", count=1, containers=["lantern-nobody"]))
+    asyncio.run(refused("3 containers, and the plan has 2", count=2, compose=project))
+    asyncio.run(refused("nothing was started from", count=3, compose=tmp_path / "docker-compose.yml"))
+    assert inspected(project) == before
+
+
+KILLED = """
+import asyncio, sys
+from pathlib import Path
+from targets.attach.client import load
+from targets.attach.cluster import AttachedCluster
+from targets.cluster import Held, Link
+
+async def main():
+    example, run, compose = (Path(one) for one in sys.argv[1:])
+    cluster = AttachedCluster(load(example), "linearizable", run, count=3, compose=compose)
+    await cluster.start()
+    await cluster.pause("n1")
+    cluster.set_link(Link("n2", "n3"), Held())
+    print("attached", flush=True)
+    await asyncio.sleep(600)
+
+asyncio.run(main())
+"""
+
+
+def test_what_a_killed_harness_had_done_to_them_is_healed(project: Path, tmp_path: Path) -> None:
+    before = inspected(project)
+    child = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(EXAMPLE), str(tmp_path / "victim"), str(project)],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert child.stdout is not None
+    try:
+        assert child.stdout.readline() == "attached\n"
+        child.send_signal(signal.SIGKILL)
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
+    assert inspected(project) != before
+
+    (healed,) = asyncio.run(record.heal("victim"))
+    done = healed.done
+    assert "continued n1" in done
+    assert "opened the links of n3" in done
+    assert inspected(project) == before
+    for found in runtime.find():
+        if found.manifest is not None and found.manifest.run == "victim":
+            assert not found.live
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "has no class Client"),
+        ("class Client: pass", "async def connect"),
+        ("import no_such_module", "cannot be imported"),
+    ],
+)
+def test_a_client_that_lacks_something_is_refused_by_name(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(text)
+    with pytest.raises(TargetError, match=said):
+        load(file)
