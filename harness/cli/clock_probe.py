@@ -73,7 +73,7 @@ def _bend(mode: ClockMode) -> str | None:
             finally:
                 child.kill()
         faketime.sweep(child.pid)
-    return _wrong(asked, unbent, first, last)
+    return wrong(asked, unbent, first, last)
 
 
 def _ask(questions: IO[bytes], answers: IO[bytes]) -> Stamp:
@@ -85,7 +85,8 @@ def _ask(questions: IO[bytes], answers: IO[bytes]) -> Stamp:
     return msgspec.json.decode(answer, type=Stamp)
 
 
-def _wrong(asked: ClockBend, unbent: Stamp, first: Stamp, last: Stamp) -> str | None:
+def wrong(asked: ClockBend, unbent: Stamp, first: Stamp, last: Stamp) -> str | None:
+    """Return what is wrong with a child's clocks: before the bend, right after it, and at the end."""
     true_ns = last.true_ns[0] - first.true_ns[0]
     if abs(true_ns - _BEND_S * 1e9) > 1e9:
         return f"the true clock of a node went {true_ns / 1e9:.2f} s in {_BEND_S} s"

@@ -46,7 +46,7 @@ PROBES: Final[dict[str, Callable[[], Finding]]] = {
 @click.pass_obj
 def doctor(output: Output, /, on: str, *, as_json: bool) -> Outcome:
     """Look at this host: what works, what does not, and the remedy."""
-    findings = [probes.tried(name, probe) for name, probe in PROBES.items()]
+    findings = _look()
     broken = any(finding.standing is Standing.BROKEN for finding in findings)
     outcome = Outcome.HARNESS_FAILURE if broken else Outcome.PASS
     if as_json:
@@ -58,6 +58,16 @@ def doctor(output: Output, /, on: str, *, as_json: bool) -> Outcome:
     else:
         output.result(_lines(findings))
     return outcome
+
+
+def _look() -> list[Finding]:
+    """Probe one thing after the other; under a bent clock no wait of ours could be trusted to end."""
+    findings = []
+    for name, probe in PROBES.items():
+        findings.append(probes.tried(name, probe))
+        if name == "own-clock" and findings[-1].standing is Standing.BROKEN:
+            break
+    return findings
 
 
 def _lines(findings: list[Finding]) -> Iterator[str]:
