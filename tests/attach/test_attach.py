@@ -19,7 +19,7 @@ from targets.attach.cluster import AttachedCluster
 from targets.cluster import CLIENTS, Dropped, Held, Link, Open, ProcessState, Role, TargetError
 from targets.docker import netns
 from targets.docker.engine import Engine
-from targets.local import runtime
+from targets.local.heal import heal as local_heal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -218,8 +218,9 @@ asyncio.run(main())
 
 def test_what_a_killed_harness_had_done_to_them_is_healed(project: Path, tmp_path: Path) -> None:
     before = inspected(project)
+    victim = f"attached-{os.getpid()}"
     child = subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(EXAMPLE), str(tmp_path / "victim"), str(project)],
+        [sys.executable, "-c", KILLED, str(EXAMPLE), str(tmp_path / victim), str(project)],
         stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert child.stdout is not None
@@ -232,14 +233,14 @@ def test_what_a_killed_harness_had_done_to_them_is_healed(project: Path, tmp_pat
         child.stdout.close()
     assert inspected(project) != before
 
-    (healed,) = asyncio.run(record.heal("victim"))
+    (healed,) = asyncio.run(record.heal(victim))
     done = healed.done
     assert "continued n1" in done
     assert "opened the links of n3" in done
     assert inspected(project) == before
-    for found in runtime.find():
-        if found.manifest is not None and found.manifest.run == "victim":
-            assert not found.live
+    (rest,) = local_heal(victim)
+    assert not rest.failed
+    assert asyncio.run(record.heal(victim)) == ()
 
 
 @pytest.mark.parametrize(

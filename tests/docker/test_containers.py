@@ -23,6 +23,7 @@ from targets.docker.leasekv import leasekv_cluster
 from targets.docker.template import compose_file
 from targets.leasekv.config import NodeConfig
 from targets.local import procfs, runtime
+from targets.local.heal import heal as local_heal
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -384,27 +385,29 @@ asyncio.run(main())
 def test_a_harness_killed_with_9_leaves_what_heal_removes_and_a_live_one_is_left_alone(
     tmp_path: Path,
 ) -> None:
+    victim = f"victim-{os.getpid()}"
     bystander = docker("run", "-d", "--label", "somebody=else", "lantern-etcd")
     child = subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(tmp_path / "victim")], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", KILLED, str(tmp_path / victim)], stdout=subprocess.PIPE, text=True
     )
     assert child.stdout is not None
     try:
         run = child.stdout.readline().strip()
         things = {name for name in everything() if name.startswith(run)}
         assert {f"{run}-n1", f"{run}-n2", run} <= things
-        (seen,) = asyncio.run(heal("victim"))
+        (seen,) = asyncio.run(heal(victim))
         assert seen.live
         assert {name for name in everything() if name.startswith(run)} == things
         child.send_signal(signal.SIGKILL)
         child.wait()
-        (healed,) = asyncio.run(heal("victim"))
+        (healed,) = asyncio.run(heal(victim))
         assert not healed.live
         assert not healed.failed
         assert {f"removed {name}" for name in things} == set(healed.done)
         assert not {name for name in everything() if name.startswith(run)}
-        assert asyncio.run(heal("victim")) == ()
+        assert asyncio.run(heal(victim)) == ()
         assert docker("inspect", "-f", "{{.State.Running}}", bystander) == "true"
+        assert len(local_heal(victim)) == 1
     finally:
         child.kill()
         child.wait()
