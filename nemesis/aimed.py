@@ -28,7 +28,7 @@ AIMED: Final = (
 )
 """The mistakes that have one."""
 
-ELSEWHERE: Final = ("etcd-paused-leader", "etcd-20418")
+ELSEWHERE: Final = ("paused-leader", "etcd-20418")
 """Schedules aimed at systems that are not ours."""
 
 

@@ -7,11 +7,13 @@ system that is not ours. It names what a run of it must have exercised to mean a
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
 import msgspec
 
+from .attach.client import load
 from .etcd.speech import READ_MODES
 from .leasekv.policies import POLICIES
 
@@ -76,7 +78,7 @@ ETCD: Final = Target(
     about="etcd 3.4 through its JSON gateway, as Debian packages it",
     modes=MappingProxyType(_ETCD),
     places=("docker",),
-    schedule="etcd-paused-leader",
+    schedule="paused-leader",
 )
 ETCD_CURRENT: Final = msgspec.structs.replace(
     ETCD,
@@ -87,3 +89,22 @@ ETCD_CURRENT: Final = msgspec.structs.replace(
 TARGETS: Final[Mapping[str, Target]] = MappingProxyType(
     {one.name: one for one in (LEASEKV, ETCD, ETCD_CURRENT)}
 )
+
+
+def is_file(name: str) -> bool:
+    """Tell whether a target's name is a file with somebody's client."""
+    return name.endswith(".py")
+
+
+def find(name: str) -> Target:
+    """Return the target of this name; a file's is made from the client in it, which is run for that.
+
+    ``KeyError`` if there is no such name, `targets.cluster.TargetError` if the file will not do.
+    """
+    if not is_file(name):
+        return TARGETS[name]
+    modes = {
+        mode: Mode(name=mode, claims=(), overlap=False, about=about)
+        for mode, about in load(Path(name)).modes.items()
+    }
+    return Target(name=name, about="your own", modes=modes, places=("docker",), schedule="paused-leader")

@@ -21,7 +21,7 @@ from harness.report.escape import plain
 from harness.run.judge import oracle_json
 from harness.store.errors import StoreError
 from harness.store.rundir import existing
-from targets.catalog import TARGETS
+from targets.catalog import find
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,7 +81,7 @@ def _look(directory: Path, history: History) -> Seen:
     files = {node: load(data, str(run.evidence / f"{node}.jsonl")) for node, data in evidence.items()}
     origin_ns = history.header.origin_ns if history.header is not None else 0
     timelines = build([line for file in files.values() for line in file.lines], origin_ns=origin_ns)
-    owed = TARGETS[plan.target].modes[plan.policy].overlap
+    owed = find(plan.target).modes[plan.policy].overlap
     declared = Declared(nodes=plan.node_names, drift_ppm=plan.drift_ppm, overlap=owed, promise=owed)
     oracles = tuple(each for each in judge(history, timelines, declared) if each.name != NOT_JUDGED)
     convicted = any(each.outcome is OracleOutcome.VIOLATION for each in oracles)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from nemesis import FAMILIES
-from targets.catalog import TARGETS
 from targets.leasekv.mistakes import MISTAKES
 from targets.leasekv.rules import RULES_OFF
 
@@ -24,10 +23,9 @@ from .plan import FIELDS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-_LISTS: Final = frozenset({"mistake", "keep_rules", "faults", "allow", "require"})
+_LISTS: Final = frozenset({"mistake", "keep_rules", "faults", "allow", "require", "containers"})
 _NONE: Final = {"faults": "none"}  # how a person says an empty list
 _KNOWN: Final = {
-    "policy": tuple(mode for target in TARGETS.values() for mode in target.modes),
     "mistake": tuple(MISTAKES),
     "faults": FAMILIES,
     "keep_rules": tuple(RULES_OFF),
@@ -55,7 +53,7 @@ def from_file(data: bytes, *, name: str) -> tuple[Draft, Document]:
     draft: Draft = {}
     for key, value in document.value.items():
         if key not in FIELDS:
-            raise PlanError(_unknown(key, "key", FIELDS), where=document.where(key))
+            raise PlanError(unknown(key, "key", FIELDS), where=document.where(key))
         draft[key] = Given(_checked(key, value, document.where), document.where(key))
     return draft, document
 
@@ -67,7 +65,7 @@ def from_options(options: Mapping[str, Any]) -> Draft:
         if value is None:
             continue
         if key not in FIELDS:
-            raise PlanError(_unknown(key, "key", FIELDS))
+            raise PlanError(unknown(key, "key", FIELDS))
         where = f"--{key.replace('_', '-')}"
         draft[key] = Given(_checked(key, value, lambda _path, where=where: where), where, option=True)
     return draft
@@ -88,7 +86,7 @@ def _checked(key: str, value: Any, where: Any) -> Any:
         words = [checked] if isinstance(checked, str) else checked
         for place, word in enumerate(words):
             if word not in known:
-                raise PlanError(_unknown(word, key, known), where=where(f"{key}[{place}]"))
+                raise PlanError(unknown(word, key, known), where=where(f"{key}[{place}]"))
     if isinstance(checked, tuple) and key in _LISTS and len(set(checked)) < len(checked):
         raise PlanError(f"{key}: something comes twice", where=where(key))
     return checked
@@ -102,7 +100,8 @@ def _listed(key: str, value: Any) -> Any:
     return [] if words == [_NONE.get(key)] else words
 
 
-def _unknown(word: object, what: str, known: Iterable[str]) -> str:
+def unknown(word: object, what: str, known: Iterable[str]) -> str:
+    """Return a sentence for a word that is none of those known, with the closest of them."""
     close = difflib.get_close_matches(str(word), list(known), n=1)
     hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known)}"
     return f"unknown {what} '{word}'; {hint}"

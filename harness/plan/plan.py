@@ -43,6 +43,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     ``peer_delay_ns`` delays every link between peers, one way, until a fault of that link is healed;
     ``clock`` is the one clock that may be bent, ``drift_ppm`` the declared bound on a clock's rate
     error. ``check_s`` and ``check_mb`` bound the check. ``keep`` keeps what the nodes had on disk.
+    ``target`` is a name of `targets.catalog`, or a Python file with the client of a cluster that runs
+    already, in ``containers`` (their names) or as the project of the file ``compose``.
     ``links`` is how links between containers are cut: by packet filter in their namespaces, or by gates,
     which can delay and let held bytes go on the dot. ``auto`` takes gates where the schedule needs them:
     where it delays, and where it was not drawn but aimed. ``weather`` is what a simulated cluster lives
@@ -51,7 +53,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     schema: Literal[1] = 1
     name: Word = "run"
-    target: Literal["leasekv", "etcd", "etcd-current"] = "leasekv"
+    target: str = "leasekv"
     on: Literal["local", "sim", "docker"] = "local"
     policy: str = "lease-renew"
     mistakes: tuple[str, ...] = msgspec.field(name="mistake", default=())
@@ -80,6 +82,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     require: tuple[Literal["availability"], ...] = ()
     keep: bool = False
     compose: str | None = None
+    containers: tuple[str, ...] = ()
     links: Literal["auto", "packets", "gates"] = "auto"
     weather: Weather = Weather()
     schedule_from: ScheduleFrom = ScheduleFrom.SEED

@@ -19,19 +19,19 @@ import msgspec
 from harness.run.generator import seats_min
 from nemesis import aimed
 from nemesis.schedule import ScheduleError
-from targets.catalog import TARGETS
-from targets.cluster import ClockMode
+from targets.catalog import TARGETS, find, is_file
+from targets.cluster import ClockMode, TargetError
 from targets.leasekv.config import ConfigError, NodeConfig, build_rules
 from targets.leasekv.mistakes import MISTAKES
 
 from . import schedules
+from .draft import unknown
 from .errors import PlanError
 from .plan import FIELDS, Plan, ScheduleFrom
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from targets.catalog import Target
     from targets.leasekv.mistakes import Mistake
 
     from .draft import Draft, Given
@@ -47,7 +47,7 @@ def resolve(draft: Draft, *, fresh_seed: int, where: Callable[[str], str] | None
     draft = _without_stale_schedule(draft)
     values: dict[str, Any] = {key: given.value for key, given in draft.items()}
     values.setdefault("seed", fresh_seed)
-    _choose(TARGETS[values.get("target", Plan().target)], values, draft)
+    _choose(values, draft)
     mistakes = [MISTAKES[name] for name in values.get("mistake", ())]
     for mistake in mistakes:
         _bring(mistake, values, draft)
@@ -85,18 +85,29 @@ def node_config(plan: Plan, node: str) -> NodeConfig:
     )
 
 
-def _choose(target: Target, values: dict[str, Any], draft: Mapping[str, Given]) -> None:
+def _choose(values: dict[str, Any], draft: Mapping[str, Given]) -> None:
     """Set what the target decides by default; refuse what it has not got."""
-    if target.name != Plan().target:
+    name = values.get("target", Plan().target)
+    if is_file(name) and not draft["target"].option:
+        sentence = "a Python file is code, and runs only if it is named by --target"
+        raise PlanError(sentence, where=_where(draft, "target"))
+    if not is_file(name) and name not in TARGETS:
+        raise PlanError(unknown(name, "target", TARGETS), where=_where(draft, "target"))
+    try:
+        target = find(name)
+    except TargetError as error:
+        raise PlanError(str(error), where=_where(draft, "target")) from error
+    if name != Plan().target:
         values.setdefault("policy", next(iter(target.modes)))
         values.setdefault("on", target.places[0])
+        if values.get("containers"):
+            values.setdefault("nodes", len(values["containers"]))
         if values.get("mistake"):
-            raise PlanError(f"no mistake is planted in {target.name}", where=_where(draft, "mistake"))
+            raise PlanError(f"no mistake is planted in {name}", where=_where(draft, "mistake"))
     for key, known in (("policy", tuple(target.modes)), ("on", target.places)):
         asked = values.get(key, known[0])
         if asked not in known:
-            sentence = f"{target.name} has no {key} {asked}; it has {', '.join(known)}"
-            raise PlanError(sentence, where=_where(draft, key))
+            raise PlanError(unknown(asked, key, known), where=_where(draft, key))
 
 
 def _bring(mistake: Mistake, values: dict[str, Any], draft: Mapping[str, Given]) -> None:
@@ -131,7 +142,7 @@ def _with_schedule(plan: Plan, draft: Mapping[str, Given]) -> Plan:
         schedule = schedules.of_plan(plan)
     elif plan.mistakes:
         source, schedule = ScheduleFrom.AIMED, schedules.aimed_at(plan)
-    elif (bare := TARGETS[plan.target].schedule) is not None and "faults" not in draft:
+    elif (bare := find(plan.target).schedule) is not None and "faults" not in draft:
         source, schedule = ScheduleFrom.AIMED, aimed(bare)
     else:
         source, schedule = ScheduleFrom.SEED, schedules.drawn(plan)

@@ -30,7 +30,7 @@ from checker.timeline import build as build_timelines
 from checker.verdict import Outcome as CheckOutcome
 from harness.outcome import Outcome, worst
 from harness.plan.plan import ScheduleFrom
-from targets.catalog import TARGETS
+from targets.catalog import find
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -93,7 +93,7 @@ def judge_recorded(
 class _Hearing:
     def __init__(self, plan: Plan, seen: Seen) -> None:
         self.plan = plan
-        self.policy = TARGETS[plan.target].modes[plan.policy]
+        self.policy = find(plan.target).modes[plan.policy]
         self.seen = seen
         self.causes: dict[Outcome, list[str]] = {}
         self.notes = list(seen.notes)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.plan.plan import ScheduleFrom
 from harness.plan.resolve import node_config
 from harness.plan.schedules import delays
+from targets.catalog import is_file
 from targets.leasekv.client import LeaseKvClient
 from targets.local.cluster import LocalCluster
 
@@ -19,6 +21,18 @@ if TYPE_CHECKING:
 
 def make_cluster(plan: Plan, directory: RunDir) -> Cluster:
     """Return the plan's cluster, not started; evidence and logs go into the run directory."""
+    if is_file(plan.target):
+        from targets.attach.client import load  # noqa: PLC0415 - half a second
+        from targets.attach.cluster import AttachedCluster  # noqa: PLC0415
+
+        return AttachedCluster(
+            load(Path(plan.target)),
+            plan.policy,
+            directory.path,
+            count=plan.nodes,
+            containers=plan.containers,
+            compose=None if plan.compose is None else Path(plan.compose),
+        )
     match plan.target, plan.on:
         case "leasekv", "docker":
             from targets.docker.leasekv import leasekv_cluster  # noqa: PLC0415 - half a second
@@ -38,6 +52,10 @@ def make_cluster(plan: Plan, directory: RunDir) -> Cluster:
 
 def make_client(plan: Plan) -> Client:
     """Return what the plan's target is spoken to with."""
+    if is_file(plan.target):
+        from targets.attach.bridge import BridgeClient  # noqa: PLC0415 - half a second
+
+        return BridgeClient(timeout_ns=plan.write_timeout_ns)
     if plan.target.startswith("etcd"):
         from targets.etcd.client import EtcdClient  # noqa: PLC0415 - as its cluster
 
