@@ -23,7 +23,7 @@ from typing import Final
 
 import msgspec
 
-from targets.cluster import TargetError
+from targets.cluster import ProcessState, TargetError
 
 from . import procfs
 from .procfs import Identity
@@ -120,7 +120,7 @@ class Found(msgspec.Struct, frozen=True):
         elsewhere = (
             self.manifest is not None and self.manifest.host.split()[1:] != this_host().split()[1:]
         )
-        return elsewhere or procfs.identity(self.owner.pid) == self.owner
+        return elsewhere or procfs.state(self.owner) is not ProcessState.GONE
 
 
 def owner_of(name: str) -> Identity | None:

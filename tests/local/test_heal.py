@@ -169,6 +169,16 @@ def test_a_run_that_goes_on_is_left_alone(base: Path) -> None:
     assert heal() == ()
 
 
+def test_a_harness_that_was_killed_is_dead_before_it_is_reaped(base: Path, child: Identity) -> None:
+    left_by(child, base)
+    assert [healed.live for healed in heal()] == [True]
+    procfs.send(child, signal.SIGKILL)
+    deadline = time.monotonic() + 5
+    while procfs.state(child) is not ProcessState.GONE:
+        assert time.monotonic() < deadline
+    assert [healed.live for healed in heal()] == [False]
+
+
 def test_only_the_run_that_is_named_is_healed(base: Path) -> None:
     first = left_by(dead(), base, run="first")
     second = left_by(dead(), base, run="second")
