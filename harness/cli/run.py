@@ -31,7 +31,7 @@ STORE: Final = Path("runs")
 
 @click.command()
 @click.argument("plan_file", metavar="[PLAN.yaml]", required=False, type=options.FILE)
-@click.option("--target", help="What is tested.")
+@click.option("--target", help="What is tested: see `lantern list targets`, or a file with your client.")
 @click.option("--policy", help="How reads are served: see `lantern list policies`.")
 @click.option("--mistake", multiple=True, help="Plant a mistake: see `lantern list mistakes`.")
 @click.option("--on", help="Where the nodes run.")
@@ -43,7 +43,7 @@ STORE: Final = Path("runs")
 @click.option("--seed", type=int, help="What every random draw follows from.")
 @click.option("--faults", help="Families of faults, with commas, or none: see `lantern list faults`.")
 @click.option("--schedule", type=options.FILE, help="Inject exactly this schedule.")
-@click.option("--compose", type=options.FILE, help="The compose file of a cluster in containers.")
+@click.option("--compose", type=options.FILE, help="The compose file that your own cluster runs from.")
 @click.option(
     "--out", type=click.Path(path_type=Path), help="The run directory.  [default: runs/<time>-<name>]"
 )
@@ -72,6 +72,8 @@ def run(
             f"{out} is there already, and is no empty directory", param_hint="--out"
         )
     given = {key: value for key, value in asked.items() if value not in (None, ())}
+    if "compose" in given:
+        given["compose"] = str(given["compose"])
     try:
         plan = plan_from(plan_file, given, schedule_file=schedule)
     except (PlanError, NotARun) as error:
