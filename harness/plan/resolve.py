@@ -115,6 +115,9 @@ def _bring(mistake: Mistake, values: dict[str, Any], draft: Mapping[str, Given])
     brought = {"policy": mistake.policy, "nodes": mistake.nodes, "drift_ppm": mistake.drift_ppm}
     if mistake.clock is not ClockMode.NONE:
         brought["clock"] = mistake.clock
+    if "schedule" in draft:  # it may be another one, for other nodes
+        values |= {key: value for key, value in brought.items() if key not in draft}
+        brought = {"policy": mistake.policy}
     for key, value in brought.items():
         asked = values.get(key, value)
         if asked != value:

@@ -1,0 +1,130 @@
+"""The swarm: every seed draws a run of its own, so that no fixed recipe hides a mistake.
+
+Drawn are the size of the cluster, its timings and declared bounds, the weather it lives in, the
+families of faults and the episodes made of them, and the workload. What is left out matters as much as
+what is put in: a fault that is always there masks what only shows without it, so every family, and
+every unpleasantness of the weather, is absent from many runs.
+
+Nothing here knows of a mistake: a plan is drawn for a policy, and what is planted is planted into it.
+Clocks stay within the declared bound, so a right policy must stay clean in every drawn run.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from harness.plan.plan import Plan, ScheduleFrom
+from harness.plan.schedules import dumped
+from harness.run.generator import seats_min
+from nemesis import FAMILIES, Schedule
+from nemesis.drawn import KINDS, Draw
+from nemesis.seeded import shortest
+from targets.clock import MS
+from targets.cluster import ClockMode
+from targets.leasekv.mistakes import MISTAKES
+from targets.sim.weather import Weather
+
+from .storms import cut_at_the_lease, pause_at_the_lease, storm
+
+if TYPE_CHECKING:
+    from nemesis.schedule import Episode
+
+SIZES: Final = (3, 3, 3, 5, 5, 7)
+ELECTIONS_MS: Final = (400, 600, 1000)
+DRIFTS_PPM: Final = (10_000, 50_000, 100_000, 200_000)
+RATES: Final = (50, 100, 200, 400)
+SECONDS: Final = (6, 10, 16)
+
+
+def swarm_plan(policy: str, seed: int, *, mistakes: tuple[str, ...] = (), name: str = "") -> Plan:
+    """Draw the plan of one seed for a policy, with these mistakes planted."""
+    rng = Random(f"{seed}/swarm")
+    nodes = rng.choice(SIZES)
+    election_ns = rng.choice(ELECTIONS_MS) * MS
+    drift_ppm = rng.choice(DRIFTS_PPM)
+    families = frozenset(family for family in FAMILIES if rng.randrange(100) < 55)
+    clock = rng.choice((ClockMode.WALL, ClockMode.RATE)) if "clock" in families else ClockMode.NONE
+    plan = Plan(
+        name=(name or "-".join(mistakes) or policy)[:60],
+        on="sim",
+        policy=policy,
+        mistakes=mistakes,
+        nodes=nodes,
+        clients=seats_min(nodes) + rng.randrange(6),
+        keys=rng.randint(1, 4),
+        rate=rng.choice(RATES),
+        readindex_one_in=rng.choice((0, 0, 3, 10)),
+        time_s=float(rng.choice(SECONDS)),
+        seed=seed,
+        faults=tuple(family for family in FAMILIES if family in families),
+        clock=clock,
+        peer_delay_ns=rng.choice((0, 0, 0, 2, 10)) * MS,
+        election_ns=election_ns,
+        heartbeat_ns=election_ns // rng.choice((20, 10, 10, 5)),
+        margin_ns=rng.choice((2, 10, 20)) * MS,
+        drift_ppm=drift_ppm,
+        read_timeout_ns=rng.choice((300, 600, 1500)) * MS,
+        write_timeout_ns=rng.choice((600, 1500)) * MS,
+        settle_ns=election_ns,
+        check_s=20.0,
+        allow=("not-exercised",),
+        weather=weather(rng, drift_ppm=drift_ppm),
+        schedule_from=ScheduleFrom.SEED,
+    )
+    draw = Draw(rng, nodes, families or frozenset({"partition"}), clock)
+    return msgspec.structs.replace(plan, schedule=dumped(_schedule(draw, plan)))
+
+
+def mistake_plan(mistake: str, seed: int) -> Plan:
+    """Draw the plan of one seed with this mistake planted."""
+    return swarm_plan(MISTAKES[mistake].policy, seed, mistakes=(mistake,))
+
+
+def weather(rng: Random, *, drift_ppm: int) -> Weather:
+    """Draw what the cluster lives in; each unpleasantness is absent more often than not."""
+
+    def at_times(one_in: int, most: int) -> int:
+        return rng.randint(1, most) if rng.randrange(one_in) == 0 else 0
+
+    least_ns = rng.randint(20_000, MS)
+    return Weather(
+        latency_min_ns=least_ns,
+        latency_max_ns=least_ns + rng.choice((50_000, 500_000, 3 * MS)),
+        tail_ppm=at_times(3, 20_000),
+        tail_max_ns=rng.randint(5, 100) * MS,
+        loss_ppm=at_times(3, 20_000),
+        duplicate_ppm=at_times(3, 50_000),
+        reorder_ppm=at_times(3, 50_000),
+        break_ppm=at_times(4, 5_000),
+        sync_min_ns=rng.choice((20_000, 200_000, MS)),
+        sync_max_ns=rng.choice((MS, 2 * MS, 8 * MS)),
+        stall_ppm=at_times(3, 20_000),
+        stall_max_ns=rng.randint(10, 300) * MS,
+        torn=rng.randrange(2) == 0,
+        skew_max_ns=rng.choice((0, 100, 10_000)) * MS,
+        rate_max_ppm=rng.choice((0, 0, drift_ppm // 20)),
+        timer_late_max_ns=rng.choice((0, 200_000, 2 * MS)),
+        shuffle=rng.randrange(2) == 0,
+    )
+
+
+def _schedule(draw: Draw, plan: Plan) -> Schedule:
+    """Draw episodes until the time is filled, of the known shapes and of the planless."""
+    rng = draw.rng
+    makers = [maker for family in FAMILIES if family in draw.families for maker in KINDS[family]]
+    if "partition" in draw.families:
+        makers.append(cut_at_the_lease)
+    if "pause" in draw.families:
+        makers.append(pause_at_the_lease)
+    makers += [storm] * rng.choice((0, 1, len(makers)))
+    wanted = plan.time_s * 1e9 / plan.election_ns
+    episodes: list[Episode] = []
+    length = 0.0
+    while length < wanted:
+        episode = rng.choice(makers)(draw)
+        episodes.append(episode)
+        length += shortest(episode)
+    return Schedule(tuple(episodes))
