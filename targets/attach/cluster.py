@@ -52,13 +52,17 @@ class AttachedSystem(PlainSystem):
         self._client = client
         self._mode = mode
         self._asked: dict[str, Client] = {}
+        self._leader_by_term: dict[int, str] = {}  # of the last leader that was asked
 
     def launch(self, node: str, address: str, peers: object) -> Launch:
         """Refuse: nothing is launched here."""
         raise AssertionError(f"{node} was found at {address}, not made ({peers!r})")
 
     async def status(self, node: str, address: Address) -> NodeStatus | None:
-        """Ask a node whether it leads, on a connection kept for that."""
+        """Ask a node whether it leads, on a connection kept for that.
+
+        A node that does not follows whoever said that it leads in the same term.
+        """
         client = self._asked.get(node)
         try:
             async with asyncio.timeout(ASK_S):
@@ -69,11 +73,13 @@ class AttachedSystem(PlainSystem):
         except Exception:  # noqa: BLE001 - somebody else's code: whatever it is, the node did not answer
             await self.forget(node)
             return None
+        if leads:
+            self._leader_by_term = {term: node}
         return NodeStatus(
             node=node,
             role=Role.LEADER if leads else Role.FOLLOWER,
             term=term,
-            leader=node if leads else None,
+            leader=self._leader_by_term.get(term),
             commit_index=0,
             applied_index=0,
             lease_remaining_ns=None,
