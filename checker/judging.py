@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 from checker import direct, pool
 from checker import paranoid as second_look
 from checker.explain.violation import from_conflict, from_direct, from_search
+from checker.part import together
 from checker.search import generic, register
 from checker.search.run import REGISTERS
+from checker.values import tag
 from checker.verdict import KeyVerdict, Method, Outcome, Violation
-from checker.zones.clusters import gather
 from checker.zones.decide import Blocks, Conflict, Fits, Unsure, decide
 from checker.zones.witness import linearization
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from checker.search.result import Found, Searching
     from checker.zones.lower import Lowered
 
+_BATCH_KEYS_MIN = 4
+_BATCH_OPERATIONS_MAX = 40
 _NOT_LOOKED_AT = "not looked at further: another key is a violation"
 
 
@@ -75,7 +78,11 @@ class Judging:
     def run(self) -> None:
         """Give every share its verdict."""
         left: list[Search] = []
+        if self._worth_batching():
+            self._together()
         for place, share in enumerate(self.shares):
+            if place in self._verdicts:
+                continue
             reason = self._stop()
             if reason is not None:
                 self._conclude(place, Method.ZONES, Outcome.UNKNOWN, reason=reason)
@@ -88,6 +95,29 @@ class Judging:
             self._by_pool(left)
         else:
             self._by_turns(left)
+
+    def _worth_batching(self) -> bool:
+        """Return whether there are many registers, and small ones."""
+        shares = self.shares
+        if len(shares) < _BATCH_KEYS_MIN or type(shares[0].model) not in REGISTERS or self.paranoid:
+            return False
+        return len(shares[0].history) < _BATCH_OPERATIONS_MAX * len(shares)
+
+    def _together(self) -> None:
+        """Pass all keys at once, if they all do; if one is in conflict, judge it before the others."""
+        lowered = together(self.shares)
+        if lowered is None:
+            return
+        decision = decide(lowered)
+        match decision:
+            case Fits(blocks) if blocks.sides is None or not blocks.sides.fillers:
+                for place, share in enumerate(self.shares):
+                    self._conclude(place, Method.ZONES, Outcome.PASS, witness=_by_zones_again(share))
+            case Conflict(values=[(key, _), *_]) if not self.all_keys:
+                place = next(place for place, share in enumerate(self.shares) if tag(share.key) == key)
+                self._by_zones(place, self.shares[place])
+            case _:
+                pass
 
     def _worth_forking(self, left: list[Search]) -> bool:
         """Return whether to search in processes: several keys, or a model that may not return."""
@@ -106,7 +136,6 @@ class Judging:
         lowered, positions = share.lowered()
         decision = decide(lowered)
         seconds = self.meter.elapsed_s() - began_s
-        size = len(positions)
         match decision:
             case Fits(blocks):
                 if self.paranoid:
@@ -115,21 +144,17 @@ class Judging:
                     place,
                     Method.ZONES,
                     Outcome.PASS,
-                    operations=size,
                     seconds=seconds,
                     witness=_by_zones_again(share),
                 )
             case Conflict():
                 violation = Violation(key=share.key, operations=(), sentence=decision.wrong.value)
                 if self.explain:
-                    names = _names(lowered)
-                    violation = from_conflict(
-                        share, lowered, positions, decision, names=names, meter=self.meter
-                    )
+                    violation = from_conflict(share, lowered, positions, decision, self.meter)
                     if self.paranoid:
                         second_look.confirm(share, violation)
                 self.violations.append(violation)
-                self._conclude(place, Method.ZONES, Outcome.VIOLATION, operations=size, seconds=seconds)
+                self._conclude(place, Method.ZONES, Outcome.VIOLATION, seconds=seconds)
             case Unsure() | None:
                 rank = None if decision is None else _rank(lowered, decision.blocks)
                 return [
@@ -159,7 +184,6 @@ class Judging:
                     place,
                     Method.DIRECT,
                     Outcome.PASS,
-                    operations=len(indices),
                     seconds=seconds,
                     witness=lambda: tuple(indices[i] for i in order),
                 )
@@ -168,9 +192,7 @@ class Judging:
                 if self.paranoid:
                     second_look.confirm(share, violation)
                 self.violations.append(violation)
-                self._conclude(
-                    place, Method.DIRECT, Outcome.VIOLATION, operations=len(indices), seconds=seconds
-                )
+                self._conclude(place, Method.DIRECT, Outcome.VIOLATION, seconds=seconds)
             case None:
                 running = generic.search(
                     part.model, part.operations, part.start, part.calls, part.returns
@@ -275,7 +297,6 @@ class Judging:
             each.place,
             each.method,
             answer.outcome,
-            operations=len(each.indices),
             seconds=answer.seconds or each.seconds,
             configurations=answer.spent or each.spent,
             reason=answer.reason,
@@ -288,7 +309,6 @@ class Judging:
         method: Method,
         outcome: Outcome,
         *,
-        operations: int = 0,
         seconds: float = 0.0,
         configurations: int = 0,
         reason: str | None = None,
@@ -299,7 +319,7 @@ class Judging:
             key=self.shares[place].key,
             outcome=outcome,
             method=method,
-            operations=operations,
+            operations=len(self.shares[place].positions),
             seconds=seconds,
             configurations=configurations,
             reason=reason,
@@ -317,13 +337,6 @@ def _by_zones_again(share: Share) -> Callable[[], tuple[int, ...]]:
         return tuple(positions[i] for i in linearization(lowered, decision.blocks))
 
     return write
-
-
-def _names(lowered: Lowered) -> list[object]:
-    """Return the values by cluster."""
-    clusters = gather(lowered)
-    assert clusters is not None
-    return list(dict(sorted((cluster, value) for value, cluster in clusters.where.items())).values())
 
 
 def _rank(lowered: Lowered, blocks: Blocks) -> list[int]:

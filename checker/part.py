@@ -8,20 +8,23 @@ model keeps, in call order; what failed for certain, or is of no consequence, is
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from checker.errors import MalformedHistory, ModelError
 from checker.models.model import Model
+from checker.operations import History
 from checker.values import all_plain, tag
+from checker.zones.batch import batch
 from checker.zones.lower import IS_SOMETHING, Code, Lowered, code_table, drop_wild_reads
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
-
-    from checker.operations import History, Operation
+    from checker.operations import Operation
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -48,8 +51,7 @@ class Part:
         )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Share:
+class Share(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """One key of a history, under a model and a reading of equal stamps."""
 
     history: History
@@ -111,6 +113,33 @@ class Share:
             positions = list(compress(positions, lowered.codes.translate(IS_SOMETHING)))
             lowered = lowered.without_nothing()
         return lowered, positions
+
+
+def together(shares: Sequence[Share]) -> Lowered | None:
+    """Return the operations of all ``shares`` of a history as those of one register; see `batch`."""
+    history, first = shares[0].history, shares[0]
+    names = [tag(share.key) for share in shares]
+    keys = history.key if all_plain(history.key) else list(map(tag, history.key))
+    lowered = Lowered(
+        codes=bytes(history.what).translate(code_table(history.kinds, first.model.conventions)),
+        values=history.value,
+        calls=first.calls,
+        returns=first.returns,
+        start=first.start,
+    )
+    lowered = drop_wild_reads(lowered, first.model.conventions)
+    if Code.NOTHING in lowered.codes:
+        keys = list(compress(keys, lowered.codes.translate(IS_SOMETHING)))
+        lowered = lowered.without_nothing()
+    return batch(
+        keys,
+        names,
+        first.start,
+        codes=lowered.codes,
+        values=lowered.values,
+        calls=lowered.calls,
+        returns=lowered.returns,
+    )
 
 
 def judge(model: Model, op: Operation, *, name: str) -> None:

@@ -8,14 +8,17 @@ of more softly because another key could not be finished.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from checker.values import show
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from checker.operations import Operation
 
@@ -31,7 +34,10 @@ class Outcome(StrEnum):
     @property
     def severity(self) -> int:
         """0 is good; the worst of several wins."""
-        return list(Outcome).index(self)
+        return _SEVERITY[self]
+
+
+_SEVERITY = {outcome: at for at, outcome in enumerate(Outcome)}
 
 
 def worst(outcomes: Iterable[Outcome]) -> Outcome:
@@ -48,11 +54,11 @@ class Method(StrEnum):
     GUIDED = "guided search"
 
 
-@dataclass(frozen=True, kw_only=True)
-class KeyVerdict:
+class KeyVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """What was found for one key.
 
-    ``reason``: what ran out, and where (of an unknown). ``operations`` counts those that were judged.
+    ``reason``: what ran out, and where (of an unknown). ``operations`` counts the key's in the history.
+    ``seconds`` is 0 where keys were decided together.
     """
 
     key: Any
@@ -62,7 +68,7 @@ class KeyVerdict:
     seconds: float = 0.0
     configurations: int = 0
     reason: str | None = None
-    witness: Callable[[], tuple[int, ...]] | None = field(default=None, repr=False, compare=False)
+    witness: Callable[[], tuple[int, ...]] | None = None
 
     def linearization(self) -> tuple[int, ...] | None:
         """Return indices into the history in an order that the model accepts; None unless it passed."""

@@ -22,7 +22,7 @@ _BY_MODEL: Final[dict[type[Model], Callable[[Part], Direct]]] = {
 
 
 def decide(part: Part) -> Direct:
-    """Return the decision for ``part``; None if its model has no such rules, or they do not decide it."""
+    """Return the decision for ``part``; None if no rules of its model decide it."""
     rules = _BY_MODEL.get(type(part.model))
     return None if rules is None else rules(part)
 

@@ -14,7 +14,7 @@ from checker.zones.decide import Conflict, Wrong
 from checker.zones.lower import Code
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable
 
     from checker.zones.lower import Lowered
 
@@ -92,26 +92,20 @@ class Picks:
 IS_UNKNOWN = frozenset({Code.MAYBE_WRITE, Code.MAYBE_CAS})
 
 
-def certificate(lowered: Lowered, conflict: Conflict, names: Sequence[Hashable]) -> list[int]:
-    """Return positions in ``lowered``, in order, that are likely to be impossible by themselves.
-
-    ``names`` are the values by cluster.
-    """
+def certificate(lowered: Lowered, conflict: Conflict) -> list[int]:
+    """Return positions in ``lowered``, in order, that are likely to be impossible by themselves."""
     picks = Picks(lowered)
     found = set(conflict.failed)
-    for cluster in conflict.clusters:
-        value = names[cluster]
-        found |= picks.of(value)
-        while value in picks.old and picks.writer[value] in found:
-            value = picks.old[value]
-            if value in picks.writer and picks.writer[value] in found:
+    for value in conflict.values[: len(conflict.clusters)]:
+        for before in reversed(picks.chain(value)):
+            if before is not value and picks.writer.get(before) in found:
                 break
-            found |= picks.of(value)
+            found |= picks.of(before)
     if conflict.wrong is Wrong.UNWRITTEN:
-        for value in conflict.values:
+        for value in conflict.values[len(conflict.clusters) :]:
             saw = picks.first.get(value, picks.taker(value))
             found |= set() if saw is None else {saw}
     if conflict.wrong is Wrong.HELD:
-        taker = picks.taker(names[conflict.clusters[0]])
+        taker = picks.taker(conflict.values[0])
         found |= set() if taker is None else {taker} | picks.of(picks.new[taker])
     return sorted(found)

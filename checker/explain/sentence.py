@@ -37,7 +37,7 @@ def by_zones(part: Part) -> str | None:  # noqa: PLR0911 - one a way to be wrong
     picks = Picks(lowered)
     match conflict.wrong:
         case Wrong.UNWRITTEN:
-            value = conflict.values[0]
+            value = conflict.values[-1]
             at = picks.first.get(value, picks.taker(value))
             assert at is not None
             return f"{who(part.operations[at])} saw a value that nothing wrote"

@@ -32,12 +32,10 @@ def from_conflict(
     lowered: Lowered,
     positions: Sequence[int],
     conflict: Conflict,
-    *,
-    names: Sequence[object],
     meter: Meter,
 ) -> Violation:
     """Return the proof that a conflict of zones stands for."""
-    picked = share.part([positions[i] for i in certificate(lowered, conflict, names)])
+    picked = share.part([positions[i] for i in certificate(lowered, conflict)])
     if not illegal(with_ghosts(picked), meter):
         picked = share.part()
     proof = _whole(share, shrink(picked, lambda part: illegal(part, meter)))

@@ -55,7 +55,7 @@ def gather(lowered: Lowered) -> Clusters | None:
         ]
         writers = compress(range(len(codes)), codes.translate(IS_WRITER))
         cas_from = {cluster: olds[i] for cluster, i in enumerate(writers, 1) if i in olds}
-    elif not all_plain(values):
+    elif not lowered.tagged and not all_plain(values):
         values = list(map(tag, values))
     writes = codes.translate(IS_WRITER)
     written = list(compress(values, writes))
@@ -96,9 +96,9 @@ def _split_pairs(lowered: Lowered) -> tuple[bytes, list[Any], dict[int, Hashable
     old_values = [values[i][0] for i in pairs]
     for i in pairs:
         values[i] = values[i][1]
-    if not all_plain(values):
+    if not lowered.tagged and not all_plain(values):
         values = list(map(tag, values))
-    if not all_plain(old_values):
+    if not lowered.tagged and not all_plain(old_values):
         old_values = list(map(tag, old_values))
     olds = dict(zip(pairs, old_values, strict=True))
     for i in compress(range(len(codes)), lowered.codes.translate(IS_CAS)):

@@ -27,7 +27,7 @@ after it was gone". `sides` decides what it can.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import accumulate
 from operator import lt
@@ -56,7 +56,10 @@ class Wrong(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Proof that no order fits: what is wrong with which clusters, and with which failed cas."""
+    """Proof that no order fits: what is wrong with which clusters, and with which failed cas.
+
+    ``values``: those of the clusters, in their order, and then those that nobody wrote.
+    """
 
     wrong: Wrong
     clusters: tuple[int, ...]
@@ -100,13 +103,20 @@ Decision = Fits | Conflict | Unsure | None
 """None: values are not unique, so zones do not apply."""
 
 
-def decide(  # noqa: PLR0911 - one an answer
-    lowered: Lowered,
-) -> Decision:
+def decide(lowered: Lowered) -> Decision:
     """Return whether the operations of one key fit some order."""
     clusters = gather(lowered)
     if clusters is None:
         return None
+    decision = _decide(clusters)
+    if not isinstance(decision, Conflict):
+        return decision
+    meant = set(decision.clusters)
+    names = {cluster: value for value, cluster in clusters.where.items() if cluster in meant}
+    return replace(decision, values=(*map(names.__getitem__, decision.clusters), *decision.values))
+
+
+def _decide(clusters: Clusters) -> Fits | Conflict | Unsure:
     if clusters.unwritten:
         return Conflict(Wrong.UNWRITTEN, (), tuple(clusters.unwritten[:1]))
     blocks = _blocks(clusters)

@@ -53,13 +53,17 @@ IS_SOMETHING: Final = bytes(code != Code.NOTHING for code in range(256))
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Lowered:
-    """Operations of one key in call order. ``values`` of a cas are pairs; ``start`` is tagged."""
+    """Operations of one key in call order. ``values`` of a cas are pairs; ``start`` is tagged.
+
+    ``tagged``: the values are too. An order within a value is enough where windows keep keys apart.
+    """
 
     codes: bytes
     values: Sequence[Any]
     calls: Sequence[int]
     returns: Sequence[int]
     start: Hashable
+    tagged: bool = False
 
     def without_nothing(self) -> Lowered:
         """Return it without the operations that say nothing."""
@@ -72,6 +76,7 @@ class Lowered:
             calls=list(compress(self.calls, kept)),
             returns=list(compress(self.returns, kept)),
             start=self.start,
+            tagged=self.tagged,
         )
 
 

@@ -11,10 +11,12 @@ import pytest
 
 from checker import NEVER, CasRegister, History, Outcome, check
 from checker.conventions import Ties
+from checker.pairing import Line, pair
 from checker.part import Part, divide
 from checker.search import brute, generic
 from checker.search import register as register_search
 from checker.testing import thrown
+from checker.verdict import worst
 from checker.zones.decide import Conflict, Fits, Unsure, decide
 from checker.zones.lower import lower
 from checker.zones.witness import linearization
@@ -104,6 +106,65 @@ def test_fifty_thousand_small_histories_get_the_verdict_of_brute_force() -> None
 def test_a_million_small_histories_get_the_verdict_of_brute_force() -> None:
     seen = compare("soak", SOAK_HISTORIES)
     assert sum(seen.values()) == SOAK_HISTORIES
+
+
+def merged(histories: list[History]) -> History:
+    """Return one history in which each of ``histories`` is a key of its own."""
+    events: list[tuple[int, int, Line]] = []
+    for key, history in enumerate(histories):
+        for op in history:
+            process = f"{key}/{op.process}"
+            asked = None if op.f == "read" else op.value
+            events.append(
+                (
+                    op.call_ns,
+                    0,
+                    Line(
+                        process=process, type="invoke", f=op.f, key=key, value=asked, time_ns=op.call_ns
+                    ),
+                )
+            )
+            if op.return_ns is not None:
+                line = Line(
+                    process=process,
+                    type=op.outcome.value,
+                    f=op.f,
+                    key=key,
+                    value=op.value,
+                    time_ns=op.return_ns,
+                    error=op.error,
+                )
+                events.append((op.return_ns, 1, line))
+    events.sort(key=lambda event: event[:2])
+    return pair([(n, line) for n, (_, _, line) in enumerate(events, 1)], name="merged")
+
+
+@pytest.mark.timeout(120)
+def test_many_small_keys_at_once_get_the_verdicts_that_each_gets_alone() -> None:
+    dice = random.Random("batch")
+    seen: Counter[str] = Counter()
+    for _ in range(2_000):
+        bad = dice.choice((0.0, 0.0, 1.0))
+        histories: list[History] = []
+        while len(histories) < 6:
+            history = thrown(dice, repeats=0.02)
+            outcome = check(history, model="cas-register", explain=False).outcome
+            if outcome is Outcome.PASS or dice.random() < bad:
+                histories.append(history)
+        alone = worst(check(each, model="cas-register", explain=False).outcome for each in histories)
+        whole = merged(histories)
+        report = check(whole, model="cas-register")
+        assert report.outcome is alone
+        assert check(whole, model="cas-register", all_keys=True, paranoid=True).outcome is alone
+        if report.violation is not None:
+            key = report.violation.key
+            assert check(histories[key], model="cas-register").outcome is Outcome.VIOLATION
+        else:
+            orders = [key.linearization() or () for key in report.keys]
+            assert any(orders)
+        seen[f"{alone.value} {report.keys[0].method.value} {report.keys[0].seconds == 0}"] += 1
+    assert seen["pass zones True"] > 500
+    assert sum(many for name, many in seen.items() if name.startswith("violation")) > 300
 
 
 def certificates(seed: str, count: int) -> Counter[int]:
