@@ -87,9 +87,11 @@ class Bridge:
         self._address = address
         self._server: asyncio.Server | None = None
         self._serving: set[asyncio.Task[None]] = set()
+        self._space = ""
 
-    async def open(self) -> None:
-        """Begin to listen."""
+    async def open(self, space: str) -> None:
+        """Begin to listen. Keys get ``space`` in front: the cluster has a past, and the history none."""
+        self._space = space
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=LINE_MAX)
 
     @property
@@ -152,15 +154,14 @@ class Bridge:
             except Exception as error:  # noqa: BLE001 - somebody else's code: whatever it is, nothing was sent
                 return False, Outcome(EventType.FAIL, call.value, f"not-connected: {error}")
         try:
-            return True, await _invoke(client, call)
+            return True, await _invoke(client, call, f"{self._space}/{call.key}")
         except Definite as error:
             return True, Outcome(EventType.FAIL, call.value, str(error) or "refused")
         except Exception as error:  # noqa: BLE001 - somebody else's code: whatever it is, nobody knows
             return False, unknown(call, f"{type(error).__name__}: {error}")
 
 
-async def _invoke(client: Client, call: Call) -> Outcome:
-    key = str(call.key)
+async def _invoke(client: Client, call: Call, key: str) -> Outcome:
     match call.f:
         case "read":
             return Outcome(EventType.OK, await client.read(key))

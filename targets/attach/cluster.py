@@ -144,7 +144,7 @@ class AttachedCluster(ContainerCluster):
             elif reason != NO_PID:
                 self._links.know(self._addresses())
             for bridge in self._bridges.values():
-                await bridge.open()
+                await bridge.open(self._runtime.path.name)
             await asyncio.gather(*(self._until_answer(node) for node in self.nodes))
         except BaseException:
             await self.stop()

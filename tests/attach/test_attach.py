@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from targets.attach import record
+from targets.attach.bridge import BridgeClient
 from targets.attach.client import load
 from targets.attach.cluster import AttachedCluster
 from targets.cluster import CLIENTS, Dropped, Held, Link, Open, ProcessState, Role, TargetError
 from targets.docker import netns
 from targets.docker.engine import Engine
 from targets.local.heal import heal as local_heal
+from targets.session import Call
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -199,6 +201,7 @@ def test_containers_that_are_not_there_or_too_few_are_said_before_anything_happe
 KILLED = """
 import asyncio, sys
 from pathlib import Path
+from targets.attach.bridge import BridgeClient
 from targets.attach.client import load
 from targets.attach.cluster import AttachedCluster
 from targets.cluster import Held, Link
@@ -241,6 +244,30 @@ def test_what_a_killed_harness_had_done_to_them_is_healed(project: Path, tmp_pat
     (rest,) = local_heal(victim)
     assert not rest.failed
     assert asyncio.run(record.heal(victim)) == ()
+
+
+def test_the_same_keys_of_two_runs_are_different_keys_of_the_cluster(
+    project: Path, tmp_path: Path
+) -> None:
+    async def run(value: int) -> Any:
+        cluster = AttachedCluster(
+            load(EXAMPLE), "linearizable", tmp_path / str(value), count=3, compose=project
+        )
+        client = BridgeClient(timeout_ns=0)
+        await cluster.start()
+        try:
+            reader, writer = await asyncio.open_connection(*cluster.address("n1"))
+            said = []
+            for call in (Call("read", "k"), Call("write", "k", value), Call("read", "k")):
+                writer.write(client.encode(call))
+                said += client.reader().feed(await reader.readline())
+            writer.close()
+        finally:
+            await cluster.stop()
+        return [outcome.value for outcome in said]
+
+    assert asyncio.run(run(1)) == [None, 1, 1]
+    assert asyncio.run(run(2)) == [None, 2, 2]
 
 
 @pytest.mark.parametrize(
