@@ -67,9 +67,10 @@ class Share(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
         Raises `MalformedHistory` and `ModelError`.
         """
-        model, operations = self.model, []
-        for position in self.positions if only is None else only:
-            op = self.history[position]
+        model = self.model
+        mine = map(self.history.__getitem__, self.positions if only is None else only)
+        operations = []
+        for op in mine:
             judge(model, op, name=self.history.name)
             if model.keep(op):
                 operations.append(op)

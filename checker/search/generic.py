@@ -55,7 +55,9 @@ class Steps:
         found = known.get(state)
         if found is None:
             states = ask(self.model, self.states[state], self.operations[position])
-            found = known[state] = tuple(map(self.number, states))
+            found = known[state] = (
+                (self.number(states[0]),) if len(states) == 1 else tuple(map(self.number, states))
+            )
         return found
 
 
@@ -69,7 +71,7 @@ def ask(model: Model, state: Any, op: Operation) -> Sequence[Hashable]:
     return states
 
 
-def search(  # noqa: C901, PLR0912, PLR0915 - one loop whose parts share a dozen variables  # one loop: its parts share eight variables
+def search(  # noqa: C901, PLR0912, PLR0915 - one loop whose parts share a dozen variables
     model: Model,
     operations: Sequence[Operation],
     start: Hashable,
@@ -88,7 +90,7 @@ def search(  # noqa: C901, PLR0912, PLR0915 - one loop whose parts share a dozen
             classes.setdefault(model.alike(operations[i]), []).append(i)
     maybes = sorted(classes.values(), key=lambda members: calls[members[0]])
     bit_of = {i: 1 << bit for bit, i in enumerate(i for members in maybes for i in members)}
-    call = [calls[i] for i in certain]
+    call = [*(calls[i] for i in certain), never]
     back = [returns[i] for i in certain]
     looks = [model.readonly(operations[i]) for i in certain]
     steps = Steps(model, operations)
@@ -99,33 +101,44 @@ def search(  # noqa: C901, PLR0912, PLR0915 - one loop whose parts share a dozen
     spent = 0
     stack: list[tuple[int, int, int, int, Any]] = [(0, 0, 0, steps.number(start), None)]
     while stack:
-        spent += 1
-        if spent == _SLICE:
-            yield spent
-            spent = 0
         first, taken, used, state, trail = stack.pop()
-        candidates: list[int] = []
-        soonest, blocked = never, -1
-        at, bits = first, taken
-        while at < size and call[at] <= soonest:
-            if not bits & 1:
-                if looks[at] and after(certain[at], state):
-                    taken |= 1 << (at - first)
-                    trail = (certain[at], trail)
-                else:
-                    if not looks[at]:
+        while True:
+            spent += 1
+            if spent == _SLICE:
+                yield spent
+                spent = 0
+            candidates: list[int] = []
+            soonest, blocked = never, -1
+            at, bits = first, taken
+            while call[at] <= soonest and at < size:
+                if not bits & 1:
+                    if looks[at]:
+                        if after(certain[at], state):
+                            taken |= 1 << (at - first)
+                            trail = (certain[at], trail)
+                            at += 1
+                            bits >>= 1
+                            continue
+                    else:
                         candidates.append(at)
                     if back[at] < soonest:
                         soonest, blocked = back[at], at
-            at += 1
-            bits >>= 1
-        if blocked < 0:
-            return Found(order=unwind(trail))
-        shift = (~taken & (taken + 1)).bit_length() - 1
-        first += shift
-        taken >>= shift
+                at += 1
+                bits >>= 1
+            if blocked < 0:
+                return Found(order=unwind(trail))
+            states = after(certain[candidates[0]], state) if len(candidates) == 1 and not maybes else ()
+            if len(states) == 1:
+                (state,) = states
+                taken |= 1 << (candidates[0] - first)
+                trail = (certain[candidates[0]], trail)
+            while taken & 1:
+                taken >>= 1
+                first += 1
+            if len(states) != 1:
+                break
         before = seen.setdefault((first, taken, state), [])
-        if any(less & used == less for less in before):
+        if before and any(less & used == less for less in before):
             deepest.reach(soonest, first + taken.bit_count(), certain[blocked], state)
             continue
         before.append(used)
@@ -142,11 +155,9 @@ def search(  # noqa: C901, PLR0912, PLR0915 - one loop whose parts share a dozen
                 if then != state
             )
         candidates.sort(key=back.__getitem__, reverse=True)
-        stack.extend(
-            (first, taken | 1 << (at - first), used, then, (certain[at], trail))
-            for at in candidates
-            for then in after(certain[at], state)
-        )
+        for at in candidates:
+            for then in after(certain[at], state):
+                stack.append((first, taken | 1 << (at - first), used, then, (certain[at], trail)))  # noqa: PERF401
         if len(stack) == height:
             deepest.reach(soonest, first + taken.bit_count(), certain[blocked], state)
     yield spent

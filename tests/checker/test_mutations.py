@@ -155,7 +155,7 @@ MUTATIONS = [
     ),
     Mutation(
         "old values lead to wanted ones",
-        "checker.search.numbered",
+        "checker.search.register",
         "for each in maybes.wanted(want)",
         "for each in (want,)",
     ),
@@ -174,7 +174,7 @@ MUTATIONS = [
     Mutation(
         "an operation waits for its call",
         "checker.search.generic",
-        "while at < size and call[at] <= soonest:",
+        "while call[at] <= soonest and at < size:",
         "while at < size:",
     ),
     Mutation("fewer used dominates", "checker.search.generic", "less & used == less", "True"),
@@ -185,11 +185,10 @@ MUTATIONS = [
         "if True:",
     ),
 ]
-"""Rules whose module differs from where their text stands are looked up below (`_module_of`)."""
 
 
 def mutant(mutation: Mutation) -> types.ModuleType:
-    module = importlib.import_module(_module_of(mutation))
+    module = importlib.import_module(mutation.module)
     assert module.__file__ is not None
     source = Path(module.__file__).read_text()
     assert source.count(mutation.was) >= 1, f"{mutation.rule}: the source has changed"
@@ -204,14 +203,6 @@ def mutant(mutation: Mutation) -> types.ModuleType:
     finally:
         del sys.modules[changed.__name__]
     return changed
-
-
-def _module_of(mutation: Mutation) -> str:
-    module = importlib.import_module(mutation.module)
-    assert module.__file__ is not None
-    if mutation.was in Path(module.__file__).read_text():
-        return mutation.module
-    return "checker.search.register"
 
 
 def caught(mutation: Mutation) -> bool:
