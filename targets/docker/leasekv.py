@@ -55,7 +55,7 @@ class LeaseKvSystem:
         self.peer_port = PEER_PORT
         self.one_way_dials = True
         self._config = config
-        self._evidence = run_dir / "evidence"
+        self._evidence = run_dir.resolve() / "evidence"  # the engine takes no relative path
         self._mode = clock
         self._cluster = ""
         self._folders: dict[str, Path] = {}

@@ -1,0 +1,46 @@
+"""Every planted mistake in containers: found by its aimed schedule within three tries."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.outcome import Outcome
+from targets.leasekv.mistakes import MISTAKES, Environment
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.usefixtures("engine"),
+    pytest.mark.timeout(400),
+]
+
+TRIES = 3
+RUN_S_MAX = 120
+HERE = [name for name, one in MISTAKES.items() if Environment.DOCKER in one.environments]
+
+
+@pytest.mark.parametrize("mistake", HERE)
+def test_a_mistake_in_containers_is_proved_by_the_history(tmp_path: Path, mistake: str) -> None:
+    seen: list[Any] = []
+    for seed in range(1, TRIES + 1):
+        command = [sys.executable, "-P", "-m", "harness.cli.main", "run", "--on", "docker", "--json"]
+        done = subprocess.run(
+            [*command, "--mistake", mistake, "--seed", str(seed), "--time", "10", "--out", f"{seed}"],
+            capture_output=True,
+            timeout=RUN_S_MAX,
+            check=False,
+            cwd=tmp_path,
+        )
+        assert done.stdout, done.stderr.decode()
+        said = json.loads(done.stdout)
+        seen.append((done.returncode, said.get("violation"), said.get("notes")))
+        if done.returncode == Outcome.VIOLATION.code and said["violation"]["kind"] == "history":
+            return
+    pytest.fail(f"{mistake} was not found in {TRIES} tries: {seen}")
