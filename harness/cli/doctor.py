@@ -40,13 +40,17 @@ PROBES: Final[dict[str, Callable[[], Finding]]] = {
 
 @click.command()
 @click.option(
-    "--on", type=click.Choice(["local"]), default="local", show_default=True, help="Where runs go."
+    "--on",
+    type=click.Choice(["local", "docker"]),
+    default="local",
+    show_default=True,
+    help="Where runs go.",
 )
 @options.as_json
 @click.pass_obj
 def doctor(output: Output, /, on: str, *, as_json: bool) -> Outcome:
     """Look at this host: what works, what does not, and the remedy."""
-    findings = _look()
+    findings = _look(on)
     broken = any(finding.standing is Standing.BROKEN for finding in findings)
     outcome = Outcome.HARNESS_FAILURE if broken else Outcome.PASS
     if as_json:
@@ -60,10 +64,16 @@ def doctor(output: Output, /, on: str, *, as_json: bool) -> Outcome:
     return outcome
 
 
-def _look() -> list[Finding]:
+def _look(on: str) -> list[Finding]:
     """Probe one thing after the other; under a bent clock no wait of ours could be trusted to end."""
+    asked = dict(PROBES)
+    if on == "docker":
+        from . import container_probes  # noqa: PLC0415 - half a second
+
+        del asked["docker-engine"]  # there it is needed, and probed as such
+        asked |= container_probes.PROBES
     findings = []
-    for name, probe in PROBES.items():
+    for name, probe in asked.items():
         findings.append(probes.tried(name, probe))
         if name == "own-clock" and findings[-1].standing is Standing.BROKEN:
             break

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from targets.cluster import TargetError
 
+from .packets import Hook, PacketCut, Way, add, declare, read, table
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -106,6 +108,33 @@ def nft_list(pid: int, table: str) -> str | None:
         if "No such file or directory" in str(error):
             return None
         raise
+
+
+def try_out() -> None:
+    """Make and read back a table in a namespace of our own that nobody else is in; raise what fails."""
+    run = "lantern-doctor"
+    outcome: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
+
+    def work() -> None:
+        try:
+            if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET) != 0:
+                reason = os.strerror(ctypes.get_errno())
+                raise NamespaceError(f"no network namespace can be made: {reason}")  # noqa: TRY301
+            cut = PacketCut(Hook.ARRIVING, Way.HOLD, "127.0.0.1")
+            _nft(declare(run) + add(run, [cut], timeout_s=60), 0)
+            (seen,) = read(_nft(f"list table inet {table(run)}", JSON_OUTPUT))
+            assert seen.cut == cut, seen
+            outcome.put(None)
+        except BaseException as error:  # noqa: BLE001 - carried over to the caller
+            outcome.put(error)
+
+    threading.Thread(target=work, name="netns-try", daemon=True).start()
+    try:
+        failure = outcome.get(timeout=PATIENCE_S)
+    except queue.Empty:
+        raise NamespaceError("a fresh network namespace did not answer in time") from None
+    if failure is not None:
+        raise failure
 
 
 def _set_namespace(pid: int) -> None:

@@ -1,0 +1,109 @@
+"""What this host can do with containers, found out by trying; see `harness.cli.probes`."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from targets.cluster import TargetError
+from targets.docker import netns
+from targets.docker.engine import Engine, EngineAbsentError
+from targets.docker.project import SYSCTLS
+from targets.docker.template import compose_file, parse
+
+from .probes import Finding, Standing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BASE: Final = "debian:bookworm-slim"
+
+
+def engine() -> Finding:
+    """Ask the Docker engine."""
+
+    async def version() -> str:
+        found = await Engine.connect()
+        try:
+            return str(await found.call("say its version", lambda client: client.version()["Version"]))
+        finally:
+            found.close()
+
+    try:
+        said = asyncio.run(version())
+    except EngineAbsentError as error:
+        remedy = "start the daemon, and let your user at its socket"
+        return Finding("engine", Standing.BROKEN, str(error), remedy)
+    return Finding("engine", Standing.OK, f"engine {said} answers")
+
+
+def template() -> Finding:
+    """Read the compose file that containers are made from."""
+    try:
+        services = parse(compose_file().read_text())
+    except (OSError, TargetError) as error:
+        return Finding("compose-file", Standing.BROKEN, str(error), "install Lantern anew")
+    return Finding("compose-file", Standing.OK, f"{compose_file()} has {', '.join(services)}")
+
+
+def images() -> Finding:
+    """Look whether the images are there, or what they are built from."""
+
+    async def tags() -> set[str]:
+        found = await Engine.connect()
+        try:
+            listed = await found.call("list its images", lambda client: client.api.images())
+        finally:
+            found.close()
+        return {tag for one in listed for tag in one["RepoTags"] or ()}
+
+    there = asyncio.run(tags())
+    if BASE in there:
+        return Finding("images", Standing.OK, f"{BASE} is there, and images are built from it")
+    seen = f"{BASE} is not there; the engine will try to pull it"
+    return Finding("images", Standing.LIMITED, seen, "without a registry: .ci/base-image.sh makes one")
+
+
+def cuts() -> Finding:
+    """Make a packet filter table in a fresh network namespace, and read it back."""
+    remedy = "run as root, with the package nftables; else links are not cut and clients not reset"
+    reason = netns.obstacle()
+    if reason is None:
+        try:
+            netns.try_out()
+        except TargetError as error:
+            reason = str(error)
+    if reason is not None:
+        return Finding("cuts", Standing.LIMITED, reason, remedy)
+    return Finding("cuts", Standing.OK, "links are cut inside a node's namespace, and counted there")
+
+
+def delays() -> Finding:
+    """Say how links are delayed."""
+    if netns.obstacle() is not None:
+        return Finding(
+            "delays", Standing.LIMITED, "delays run through gates, which need root", "run as root"
+        )
+    return Finding("delays", Standing.OK, "links are delayed by gates inside the nodes' namespaces")
+
+
+def back_off() -> Finding:
+    """Look whether held bytes are sent again soon after a heal."""
+    missing = [name for name in SYSCTLS if not (Path("/proc/sys") / name.replace(".", "/")).exists()]
+    if missing:
+        seen = (
+            f"this kernel has no {', '.join(missing)}: after a long hold TCP waits before it sends again"
+        )
+        return Finding("back-off", Standing.LIMITED, seen, "take gates: `links: gates` in the plan")
+    return Finding("back-off", Standing.OK, "held bytes are sent again within a second of a heal")
+
+
+PROBES: Final[dict[str, Callable[[], Finding]]] = {
+    "engine": engine,
+    "compose-file": template,
+    "images": images,
+    "cuts": cuts,
+    "delays": delays,
+    "back-off": back_off,
+}

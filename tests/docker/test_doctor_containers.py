@@ -1,0 +1,34 @@
+import pytest
+
+from harness.cli import container_probes
+from harness.cli.probes import Standing, tried
+from targets.cluster import TargetError
+from targets.docker import netns
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_host_with_an_engine_and_root_can_do_everything() -> None:
+    findings = {name: tried(name, probe) for name, probe in container_probes.PROBES.items()}
+    assert {name: one.standing for name, one in findings.items() if one.standing is Standing.BROKEN} == {}
+    assert findings["cuts"].standing is Standing.OK
+
+
+@pytest.mark.filterwarnings(
+    "ignore:unclosed:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+def test_without_an_engine_the_remedy_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/at/all.sock")
+    found = tried("engine", container_probes.engine)
+    assert found.standing is Standing.BROKEN
+    assert found.remedy is not None
+
+
+def test_a_packet_filter_that_refuses_is_a_limit_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> None:
+        raise TargetError("the packet filter refused: no such thing")
+
+    monkeypatch.setattr(netns, "obstacle", lambda: None)
+    monkeypatch.setattr(netns, "try_out", refuse)
+    found = container_probes.cuts()
+    assert found.standing is Standing.LIMITED
+    assert "refused" in found.reason
