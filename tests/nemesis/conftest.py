@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 import yaml
 
@@ -114,12 +115,16 @@ def inputs(  # noqa: C901, PLR0912 - one case a line
         case ["leads", node, term, *lease]:
             left_ns = round(float(lease[0]) * SECOND) if lease else LEASE_NS
             yield StatusSeen(status(node, leader=node, term=int(term), lease_ns=left_ns))
-        case ["follows", node, leader, term]:
-            yield StatusSeen(status(node, leader=leader, term=int(term)))
+        case ["follows", node, leader, term, *commit]:
+            seen = status(node, leader=leader, term=int(term))
+            yield StatusSeen(
+                msgspec.structs.replace(seen, commit_index=int(commit[0]) if commit else 10)
+            )
         case ["probe", number, f, outcome, node, term, key]:
             yield Completed(f, key, None, EventType(outcome), node, int(term), int(number))
         case ["client", f, outcome, node, term, key]:
-            yield Completed(f, key, None, EventType(outcome), node, int(term))
+            said = None if term == "-" else int(term)
+            yield Completed(f, key, None, EventType(outcome), node, said)
         case ["installed", *numbers]:
             for number in numbers:
                 yield Happened(int(number), Outcome(Standing.INSTALLED, {"seen": True}))
