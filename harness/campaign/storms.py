@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from nemesis.drawn import Draw, after, deposed, healed, read_back, write_first
 from nemesis.faults import Flight
-from nemesis.grudges import Shape
+from nemesis.grudges import Shape, Side
 from nemesis.schedule import (
     BendAt,
     CampaignAt,
@@ -31,7 +31,6 @@ from nemesis.schedule import (
     Rate,
     RateUnit,
     ShapedLinks,
-    Side,
     SlowApplyAt,
     SlowAt,
     SlowSyncAt,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import click
 
+from .campaign import campaign
 from .check import check
 from .doctor import doctor
 from .heal import heal
 from .list import list_
+from .replay import replay
 from .run import run
+from .shrink import shrink_
 
 
 @click.group(context_settings={"max_content_width": 100, "show_default": True}, no_args_is_help=False)
@@ -18,9 +21,9 @@ def lantern() -> None:
 
     \b
     Exit codes: 0 pass, 1 violation, 2 usage, 3 unknown, 4 not exercised,
-                5 malformed history, 6 harness failure, 130 interrupted.
+                5 malformed history, 6 harness failure, 7 expectation missed, 130 interrupted.
     """
 
 
-for _verb in (run, check, list_, heal, doctor):
+for _verb in (run, campaign, replay, shrink_, check, list_, heal, doctor):
     lantern.add_command(_verb)

@@ -19,6 +19,8 @@ from targets.clock import MS, SECOND
 from targets.cluster import ClockMode
 from targets.sim.weather import Weather
 
+from .script import Scripted
+
 PLAN_SCHEMA: Final = 1
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
@@ -48,7 +50,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     ``links`` is how links between containers are cut: by packet filter in their namespaces, or by gates,
     which can delay and let held bytes go on the dot. ``auto`` takes gates where the schedule needs them:
     where it delays, and where it was not drawn but aimed. ``weather`` is what a simulated cluster lives
-    in.
+    in; ``operations`` are the operations themselves, where no workload is to draw them.
     """
 
     schema: Literal[1] = 1
@@ -85,6 +87,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     containers: tuple[str, ...] = ()
     links: Literal["auto", "packets", "gates"] = "auto"
     weather: Weather = Weather()
+    operations: tuple[Scripted, ...] | None = None
     schedule_from: ScheduleFrom = ScheduleFrom.SEED
     schedule: tuple[Any, ...] = ()
 

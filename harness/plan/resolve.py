@@ -169,7 +169,11 @@ def _with_schedule(plan: Plan, draft: Mapping[str, Given]) -> Plan:
 def _fits(plan: Plan, draft: Mapping[str, Given]) -> None:
     """Refuse what no cluster can be started with."""
     least = seats_min(plan.nodes)
-    if plan.clients < least:
+    for each in plan.operations or ():
+        if each.node not in plan.node_names:
+            sentence = f"operations: {each.node} is none of {', '.join(plan.node_names)}"
+            raise PlanError(sentence, where=_where(draft, "operations"))
+    if plan.operations is None and plan.clients < least:
         sentence = (
             f"clients {plan.clients} is too few: a reader pinned to each of {plan.nodes} nodes, "
             f"a writer, a cas and a reader that follows the leader make {least}"

@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from nemesis.faults import Fault
 
     from .generator import Generator
+    from .script import Script
 
 POLL_NS = 20 * MS
 NEMESIS_REST_NS = MS
@@ -104,7 +105,7 @@ class Conductor:
         self,
         nodes: Sequence[str],
         *,
-        generator: Generator,
+        generator: Generator | Script,
         machine: NemesisMachine,
         session: Callable[[], Session],
         timing: Timing,

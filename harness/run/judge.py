@@ -71,6 +71,16 @@ class Judgement(msgspec.Struct, kw_only=True):
         """The first cause of the outcome."""
         return next(iter(self.causes.get(self.outcome, ())), None)
 
+    @property
+    def kind(self) -> str | None:
+        """What kind of violation is proved; the history's own comes first."""
+        if self.outcome is not Outcome.VIOLATION:
+            return None
+        if self.report is not None and self.report.violation is not None:
+            return str(self.report.violation.kind)
+        broken = (told for told in self.oracles if told.outcome is OracleOutcome.VIOLATION)
+        return next((told.kind for told in broken), None)
+
 
 def judge(plan: Plan, history: bytes | None, evidence: Mapping[str, bytes], seen: Seen) -> Judgement:
     """Hear every judge."""

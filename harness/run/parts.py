@@ -11,6 +11,7 @@ from nemesis import Machine
 from .conductor import Conductor
 from .generator import Generator, Workload
 from .ports import Timing
+from .script import Script
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +36,19 @@ def make_conductor(plan: Plan, session: Callable[[], Session]) -> tuple[Machine,
         seed=plan.seed,
         drift_ppm=plan.drift_ppm,
     )
+    conductor = Conductor(
+        plan.node_names,
+        generator=_generator(plan),
+        machine=machine,
+        session=session,
+        timing=timing_of(plan),
+    )
+    return machine, conductor
+
+
+def _generator(plan: Plan) -> Generator | Script:
+    if plan.operations is not None:
+        return Script(plan.operations)
     workload = Workload(
         nodes=plan.node_names,
         clients=plan.clients,
@@ -43,14 +57,7 @@ def make_conductor(plan: Plan, session: Callable[[], Session]) -> tuple[Machine,
         key_operations_max=plan.key_operations,
         readindex_one_in=plan.readindex_one_in,
     )
-    conductor = Conductor(
-        plan.node_names,
-        generator=Generator(workload, random.Random(f"{plan.seed}/workload")),
-        machine=machine,
-        session=session,
-        timing=timing_of(plan),
-    )
-    return machine, conductor
+    return Generator(workload, random.Random(f"{plan.seed}/workload"))
 
 
 def observe(seen: Seen, conductor: Conductor) -> None:
@@ -70,12 +77,13 @@ def timing_of(plan: Plan) -> Timing:
     """Return the bounds of every phase, in the plan's own election timeouts."""
     election_ns = plan.election_ns
     call_ns = max(plan.read_timeout_ns, plan.write_timeout_ns)
+    listed = plan.operations is not None  # nothing goes on that could show that all is well again
     return Timing(
         load_ns=round(plan.time_s * 1e9),
         ready_max_ns=READY_MAX_E * election_ns,
         heal_max_ns=HEAL_MAX_E * election_ns,
         settle_min_ns=plan.settle_ns,
-        settle_max_ns=plan.settle_ns + SETTLE_MAX_E * election_ns,
+        settle_max_ns=0 if listed else plan.settle_ns + SETTLE_MAX_E * election_ns,
         drain_max_ns=2 * call_ns,
         final_max_ns=FINAL_MAX_E * election_ns,
     )

@@ -1,0 +1,148 @@
+"""From what a run did to a plan that does just that: faults as steps at an instant, operations listed.
+
+A drawn plan says how things are decided; an explicit one says what was decided, so that single things
+can be left out. What was done is taken from the recording: every installed fault with its nodes, its
+beginning and its end, and every operation, a probe's too, with its moment and its node.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from checker.events import EventType
+from harness.plan.plan import ScheduleFrom
+from harness.plan.schedules import dumped
+from harness.plan.script import Scripted
+from nemesis import Episode, Schedule, Step
+from nemesis.faults import BendClock, Campaign, Cut, Kill, Pause, Slow, SlowApply, SlowSync, Standing
+from nemesis.schedule import (
+    At,
+    BendAt,
+    CampaignAt,
+    CutAt,
+    For,
+    KillAt,
+    NamedLinks,
+    PauseAt,
+    Rate,
+    SlowApplyAt,
+    SlowAt,
+    SlowSyncAt,
+    Span,
+)
+from targets.clock import MS, SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from harness.plan.plan import Plan
+    from harness.run.simulate import Recording
+    from nemesis import Injected
+    from nemesis.schedule import FaultAction
+    from targets.cluster import Link
+
+FIRST_NS: Final = 100 * MS
+"""The episode begins once a leader was seen; a fault before that moves it forward."""
+
+NAME: Final = "explicit"
+
+
+def faults_of(recording: Recording) -> tuple[Injected, ...]:
+    """Return the faults that took hold, in order."""
+    return tuple(fault for fault in recording.record.faults if fault.standing is Standing.INSTALLED)
+
+
+def operations_of(recording: Recording) -> tuple[Scripted, ...]:
+    """Return the operations of clients and probes during the load, one seat a process."""
+    load_ns = recording.seen.load_ns
+    if load_ns is None:
+        return ()
+    return tuple(
+        Scripted(
+            at_ns=event.time_ns - load_ns[0],
+            seat=int(event.process),
+            f=event.f,  # type: ignore[arg-type]
+            key=str(event.key),
+            node=str(event.node),
+            value=event.value,
+        )
+        for event in recording.events
+        if event.type is EventType.INVOKE and load_ns[0] <= event.time_ns < load_ns[1]
+    )
+
+
+def explicit(
+    plan: Plan, faults: Iterable[Step], operations: Iterable[Scripted], *, time_ns: int
+) -> Plan:
+    """Return the plan that makes these faults and operations and nothing else."""
+    steps = tuple(faults)
+    first = steps[0].when if steps else At(Span(0.0))
+    assert isinstance(first, At), "an explicit step has an instant"
+    start = min(FIRST_NS, first.span.ns(SECOND))
+    moved = tuple(
+        msgspec.structs.replace(step, when=At(_seconds(step.when.span.ns(SECOND) - start)))
+        for step in steps
+        if isinstance(step.when, At)
+    )
+    episode = Episode(name=NAME, start=At(_seconds(start)), steps=moved, required=False)
+    return msgspec.structs.replace(
+        plan,
+        faults=(),
+        schedule_from=ScheduleFrom.FILE,
+        schedule=dumped(Schedule((episode,) if steps else ())),
+        operations=tuple(operations),
+        time_s=time_ns / 1e9,
+    )
+
+
+def steps_of(faults: Iterable[Injected]) -> Iterator[Step]:
+    """Yield a step for each fault, in the order they were made, times from the start of the load."""
+    for fault in faults:
+        until = None
+        if fault.healed_ns is not None and not isinstance(fault.fault, Campaign):
+            until = For(_seconds(fault.healed_ns - fault.asked_ns))
+        for do in _actions(fault):
+            yield Step(do=do, when=At(_seconds(fault.asked_ns)), until=until)
+
+
+def _actions(fault: Injected) -> Iterator[FaultAction]:  # noqa: C901 - one case a kind
+    match fault.fault:
+        case Pause(nodes):
+            yield PauseAt(nodes)
+        case Kill(nodes):
+            yield KillAt(nodes)
+        case Campaign(node):
+            yield CampaignAt((node,))
+        case Cut(links, flight):
+            for named in named_links(links):
+                yield CutAt(named, flight)
+        case Slow(links, delay_ns):
+            for named in named_links(links):
+                yield SlowAt(named, _seconds(delay_ns))
+        case BendClock(node, bend):
+            if bend.rate_ppm:
+                yield BendAt((node,), rate=Rate(bend.rate_ppm / 1e6))
+            else:
+                yield BendAt((node,), wall=_seconds(bend.wall_offset_ns))
+        case SlowApply(nodes, delay_ns):
+            yield SlowApplyAt(nodes, _seconds(delay_ns))
+        case SlowSync(nodes, delay_ns):
+            yield SlowSyncAt(nodes, _seconds(delay_ns))
+
+
+def named_links(links: Iterable[Link]) -> Iterator[NamedLinks]:
+    """Yield as few products of sources and sinks as a simple look finds."""
+    by_source: dict[str, tuple[str, ...]] = {}
+    for link in links:
+        by_source[link.source] = (*by_source.get(link.source, ()), link.target)
+    by_sinks: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for source, sinks in by_source.items():
+        by_sinks[sinks] = (*by_sinks.get(sinks, ()), source)
+    for sinks, sources in by_sinks.items():
+        yield NamedLinks(sources, sinks)
+
+
+def _seconds(length_ns: int) -> Span:
+    return Span(length_ns / 1e9)

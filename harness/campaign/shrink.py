@@ -1,0 +1,305 @@
+"""From a failing plan to a minimal one, by running it again in virtual time with things left out.
+
+A step is kept if the run still proves a violation of the same kind. First what makes the run large:
+time after the proof, weather, load, episodes. Then what was decided is written down (`explicit`), and
+single faults and operations are left out, faults shortened, and the instants rounded. Nothing is drawn
+and no clock is looked at, so one failing plan shrinks to one minimal plan.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from harness.outcome import Outcome
+from harness.plan.plan import ScheduleFrom
+from harness.run.generator import seats_min
+from harness.run.judge import Judgement
+from harness.run.simulate import Recording, judge_recording, simulate
+from nemesis.schedule import At, CutAt, For, NamedLinks, SlowAt, Span, Step
+from targets.clock import MS, SECOND
+from targets.sim.weather import STILL
+
+from .explicit import explicit, faults_of, operations_of, steps_of
+from .reduce import reduced
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from harness.plan.plan import Plan
+    from harness.plan.script import Scripted
+
+TRIES_MAX: Final = 3000
+AFTER_NS: Final = 50 * MS
+SHORTEST_S: Final = 0.001
+ROUNDS: Final = (100 * MS, 10 * MS, MS)
+
+
+class Shrunk(msgspec.Struct, frozen=True, kw_only=True):
+    """A minimal plan with its run. ``faults`` and ``operations`` are what is left of them."""
+
+    recording: Recording
+    judged: Judgement
+    faults: int
+    operations: int
+    tries: int
+
+
+class NotReproduced(Exception):  # noqa: N818 - an answer, not a failure
+    """The plan shows no violation in virtual time; the message says what it showed."""
+
+
+def shrink(plan: Plan, *, say: Callable[[str], None] = lambda _line: None) -> Shrunk:
+    """Return the minimal plan; raise `NotReproduced` if there is nothing to shrink."""
+    shrinking = Shrinking(msgspec.structs.replace(plan, on="sim", name="minimal", keep=False), say)
+    shrinking.smaller()
+    shrinking.written_down()
+    shrinking.left_out()
+    return shrinking.result()
+
+
+class Shrinking:
+    """The best plan so far, and the run that proves it."""
+
+    def __init__(self, plan: Plan, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._tries = 0
+        self.plan = plan
+        self.recording = simulate(plan)
+        self.judged = judge_recording(self.recording)
+        self._kind = self.judged.kind
+        if self.judged.outcome is not Outcome.VIOLATION:
+            raise NotReproduced(
+                f"in virtual time the plan ends as {self.judged.outcome.value}"
+                + (f": {self.judged.reason}" if self.judged.reason else "")
+            )
+        self._steps: tuple[Step, ...] = ()
+        self._operations: tuple[Scripted, ...] = ()
+        self._time_ns = 0
+
+    def result(self) -> Shrunk:
+        """Return where it came to."""
+        return Shrunk(
+            recording=self.recording,
+            judged=self.judged,
+            faults=len(self._steps),
+            operations=len(self._operations),
+            tries=self._tries,
+        )
+
+    def _try(self, plan: Plan) -> bool:
+        """Run a plan; take it if it still proves the same."""
+        if plan == self.plan:
+            return True
+        if self._tries >= TRIES_MAX:
+            return False
+        self._tries += 1
+        recording = simulate(plan)
+        judged = judge_recording(recording)
+        if judged.outcome is not Outcome.VIOLATION or judged.kind != self._kind:
+            return False
+        self.plan, self.recording, self.judged = plan, recording, judged
+        return True
+
+    # The run as a whole.
+
+    def smaller(self) -> None:
+        """Cut time, weather, nodes, load and episodes, as far as it goes."""
+        self._cut_time()
+        before = None
+        while before != self.plan:
+            before = self.plan
+            for change in _changes(self.plan):
+                if self._try(msgspec.structs.replace(self.plan, **change)):
+                    self._cut_time()
+            if self.plan.operations is None:
+                reduced(self.plan.schedule, self._try_schedule)
+        self._say(f"{self._tries:4d} runs: {self.plan.time_s:.2f} s of load, {self.plan.nodes} nodes")
+
+    def _try_schedule(self, episodes: tuple[object, ...]) -> bool:
+        source = ScheduleFrom.FILE
+        return self._try(
+            msgspec.structs.replace(self.plan, schedule=episodes, schedule_from=source, faults=())
+        )
+
+    def _cut_time(self) -> None:
+        """End the load soon after the last operation of the proof."""
+        load_ns = self.recording.seen.load_ns
+        assert load_ns is not None, "what proves something was under load"
+        proof_ns = self._proved_ns()
+        if proof_ns is not None:
+            time_s = (proof_ns - load_ns[0] + AFTER_NS) / 1e9
+            if time_s < self.plan.time_s:
+                self._try(msgspec.structs.replace(self.plan, time_s=time_s))
+
+    def _proved_ns(self) -> int | None:
+        """Return when the last operation of the proof ended."""
+        found = self.judged.report.violation if self.judged.report is not None else None
+        if found is None:
+            return None
+        ends = [each.return_ns or each.call_ns for each in found.operations]
+        return max(ends, default=None)
+
+    # What was decided.
+
+    def written_down(self) -> None:
+        """Turn what the run did into steps and a list."""
+        load_ns = self.recording.seen.load_ns
+        assert load_ns is not None, "what proves something was under load"
+        steps = tuple(steps_of(faults_of(self.recording)))
+        operations = self.plan.operations
+        if operations is None:
+            operations = operations_of(self.recording)
+        time_ns = load_ns[1] - load_ns[0]
+        self._steps, self._operations, self._time_ns = steps, operations, time_ns
+        if not self._try_parts(steps, operations):
+            raise NotReproduced("what the run did, written down step by step, does not show it again")
+        self._say(f"{self._tries:4d} runs: {len(steps)} faults, {len(operations)} operations")
+
+    def _try_parts(self, steps: tuple[Step, ...], operations: tuple[Scripted, ...]) -> bool:
+        if not self._try(explicit(self.plan, steps, operations, time_ns=self._time_ns)):
+            return False
+        self._steps, self._operations = steps, operations
+        return True
+
+    def left_out(self) -> None:
+        """Leave out faults and operations until nothing more can be left out."""
+        before = None
+        while before != (self._steps, self._operations, self.plan.time_s):
+            before = (self._steps, self._operations, self.plan.time_s)
+            self._cut_load()
+            reduced(self._operations, lambda part: self._try_parts(self._steps, part))
+            reduced(self._steps, lambda part: self._try_parts(part, self._operations))
+            self._split()
+            self._lengthen_or_shorten()
+            self._say(
+                f"{self._tries:4d} runs: {len(self._steps)} faults, {len(self._operations)} operations"
+            )
+        self._round()
+        self._fewer_seats()
+
+    def _cut_load(self) -> None:
+        load_ns, proof_ns = self.recording.seen.load_ns, self._proved_ns()
+        if load_ns is None or proof_ns is None:
+            return
+        time_ns = proof_ns - load_ns[0] + AFTER_NS
+        if time_ns < self._time_ns:
+            before, self._time_ns = self._time_ns, time_ns
+            if not self._try_parts(self._steps, self._operations):
+                self._time_ns = before
+
+    def _split(self) -> None:
+        """Cut fewer links: leave out ends of cuts, one at a time."""
+        for place in range(len(self._steps)):
+            again = True
+            while again:
+                again = any(
+                    self._try_parts(
+                        (*self._steps[:place], smaller, *self._steps[place + 1 :]), self._operations
+                    )
+                    for smaller in _fewer_links(self._steps[place])
+                )
+
+    def _lengthen_or_shorten(self) -> None:
+        """Let faults last to the end, which says less; else shorten them by halves."""
+        for place, step in enumerate(self._steps):
+            if step.until is None:
+                continue
+            if self._try_step(place, msgspec.structs.replace(step, until=None)):
+                continue
+            seconds = step.until.span.amount if isinstance(step.until, For) else 0.0
+            while seconds > SHORTEST_S:
+                seconds /= 2
+                if not self._try_step(place, msgspec.structs.replace(step, until=For(Span(seconds)))):
+                    break
+
+    def _try_step(self, place: int, step: Step) -> bool:
+        return self._try_parts((*self._steps[:place], step, *self._steps[place + 1 :]), self._operations)
+
+    def _round(self) -> None:
+        """Round instants and lengths as coarsely as they stand it."""
+        for unit_ns in ROUNDS:
+            for place, each in enumerate(self._operations):
+                at_ns = round(each.at_ns / unit_ns) * unit_ns
+                moved = msgspec.structs.replace(each, at_ns=at_ns)
+                parts = (*self._operations[:place], moved, *self._operations[place + 1 :])
+                if each.at_ns % (10 * unit_ns) and _in_order(parts):
+                    self._try_parts(self._steps, parts)
+            for place, step in enumerate(self._steps):
+                rounded = _rounded(step, unit_ns)
+                parts_ = (*self._steps[:place], rounded, *self._steps[place + 1 :])
+                if _ascending(parts_):
+                    self._try_parts(parts_, self._operations)
+
+    def _fewer_seats(self) -> None:
+        """Give the seats the numbers from 0 on."""
+        taken = sorted({each.seat for each in self._operations})
+        seats = {seat: place for place, seat in enumerate(taken)}
+        self._try_parts(
+            self._steps,
+            tuple(msgspec.structs.replace(each, seat=seats[each.seat]) for each in self._operations),
+        )
+
+
+def _changes(plan: Plan) -> Iterator[dict[str, object]]:
+    """Yield what may make a run smaller, the largest savings first."""
+    if plan.weather != STILL:
+        yield {"weather": STILL}
+        for field, value in msgspec.structs.asdict(STILL).items():
+            yield {"weather": msgspec.structs.replace(plan.weather, **{field: value})}
+    if plan.peer_delay_ns:
+        yield {"peer_delay_ns": 0}
+    if plan.operations is None:
+        yield from _lighter(plan)
+
+
+def _lighter(plan: Plan) -> Iterator[dict[str, object]]:
+    if plan.nodes > 3:
+        yield {"nodes": 3, "clients": min(plan.clients, seats_min(3) + 3)}
+        yield {"nodes": 5}
+    if plan.keys > 1:
+        yield {"keys": 1}
+    if plan.readindex_one_in:
+        yield {"readindex_one_in": 0}
+    if plan.clients > seats_min(plan.nodes):
+        yield {"clients": seats_min(plan.nodes)}
+    for rate in (20, 50, 100, 200, 400):
+        if plan.rate > rate or not plan.rate:
+            yield {"rate": rate}
+
+
+def _fewer_links(step: Step) -> Iterator[Step]:
+    do = step.do
+    if not isinstance(do, CutAt | SlowAt) or not isinstance(do.links, NamedLinks):
+        return
+    for ends, other in (("sources", "sinks"), ("sinks", "sources")):
+        names = getattr(do.links, ends)
+        for name in names if len(names) > 1 else ():
+            fewer = {
+                ends: tuple(each for each in names if each != name),
+                other: getattr(do.links, other),
+            }
+            links = NamedLinks(fewer["sources"], fewer["sinks"])
+            yield msgspec.structs.replace(step, do=msgspec.structs.replace(do, links=links))
+
+
+def _rounded(step: Step, unit_ns: int) -> Step:
+    def whole(span: Span) -> Span:
+        return Span(round(span.ns(SECOND) / unit_ns) * unit_ns / 1e9)
+
+    when = At(whole(step.when.span)) if isinstance(step.when, At) else step.when
+    until = step.until
+    if isinstance(until, For):
+        until = For(whole(until.span)) if until.span.ns(SECOND) >= unit_ns else until
+    return msgspec.structs.replace(step, when=when, until=until)
+
+
+def _ascending(steps: tuple[Step, ...]) -> bool:
+    times = [step.when.span.amount for step in steps if isinstance(step.when, At)]
+    return times == sorted(times)
+
+
+def _in_order(operations: tuple[Scripted, ...]) -> bool:
+    times = [each.at_ns for each in operations]
+    return times == sorted(times)

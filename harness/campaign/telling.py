@@ -1,0 +1,49 @@
+"""A minimal run in words: what was done, what was seen, what it proves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from checker.events import EventType
+from harness.report.escape import plain
+from harness.run.orders import concerned, kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from checker.events import Event
+    from nemesis import Injected
+
+    from .shrink import Shrunk
+
+
+def told(found: Shrunk, directory: str) -> Iterator[str]:
+    """Yield the story of a minimal run, times from the start of its load."""
+    recording = found.recording
+    load_ns = recording.seen.load_ns
+    origin_ns = 0 if load_ns is None else load_ns[0]
+    yield f"minimal after {found.tries} runs: {found.faults} faults, {found.operations} operations"
+    lines = [(fault.asked_ns, _fault(fault)) for fault in recording.record.faults]
+    lines += [
+        (event.time_ns - origin_ns, _operation(event))
+        for event in recording.events
+        if isinstance(event.process, int)
+    ]
+    for time_ns, line in sorted(lines, key=lambda pair: pair[0]):
+        yield f"  {time_ns / 1e9:8.3f} s  {plain(line)}"
+    yield plain(found.judged.reason or "")
+    yield f"run     {directory}"
+    yield f"replay  lantern replay {directory}"
+
+
+def _fault(fault: Injected) -> str:
+    what = getattr(fault.fault, "shape", None) or ", ".join(concerned(fault.fault))
+    lasts = "" if fault.healed_ns is None else f" for {(fault.healed_ns - fault.asked_ns) / 1e9:.3f} s"
+    return f"{kind_of(fault.fault)} {what}{lasts}"
+
+
+def _operation(event: Event) -> str:
+    value = "" if event.value is None and event.type is EventType.INVOKE else f" {event.value!r}"
+    error = f" ({event.error})" if event.error else ""
+    word = event.type.value
+    return f"process {event.process} {word:6} {event.f} {event.key}{value} at {event.node}{error}"
