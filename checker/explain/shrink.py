@@ -5,6 +5,8 @@ own doing. Only steps are taken after which *still no order fits* means that non
 
 * a prefix: operations called after some return are left out, those open at that time may or may not
   have happened;
+* a suffix: what had returned before some write began is left out; what overlapped that write may or may
+  not have happened after it;
 * leaving out operations that only look;
 * leaving out *every* operation that mentions one value, and the values that a cas links to it, or the
   value that a chain of cas ends in.
@@ -39,8 +41,46 @@ def prefix(part: Part, stamp: int) -> Part:
     return part.subset(keep, returns)
 
 
-def shortest_prefix(part: Part, stamp: int, illegal: Illegal) -> Part:
-    """Return the shortest illegal prefix; ``stamp``, a return, is a good guess at where it ends."""
+def suffix(part: Part, at: int) -> Part:
+    """Return what came from operation ``at`` on, which certainly happened and forgets all before.
+
+    What had returned before it is left out. What overlapped it may have come before it, and is then as
+    good as not there: it counts as of unknown end, and is left out if it only looked.
+    """
+    call, back = part.calls[at], part.returns[at]
+    overlaps = [
+        i != at and part.calls[i] <= back and part.returns[i] >= call for i in range(len(part.calls))
+    ]
+    keep = [
+        i
+        for i, op in enumerate(part.operations)
+        if i == at or part.calls[i] > back or (overlaps[i] and not part.model.readonly(op))
+    ]
+    returns = [NEVER if overlapping else part.returns[i] for i, overlapping in enumerate(overlaps)]
+    (start,) = part.model.step(part.start, part.operations[at])
+    return replace(part.subset(keep, returns), start=start)
+
+
+def shortest(part: Part, stamp: int, illegal: Illegal) -> Part:
+    """Return a short illegal piece of an illegal part; ``stamp``, a return, is a good guess at its end.
+
+    Pieces that end there and begin with a write are tried, longer and longer; where none is illegal the
+    shortest illegal prefix is looked for by bisection.
+    """
+    guess = prefix(part, stamp)
+    resets = [
+        i for i, op in enumerate(guess.operations) if guess.returns[i] != NEVER and part.model.resets(op)
+    ]
+    back = 1
+    while back <= len(resets):
+        piece = suffix(guess, resets[-back])
+        if illegal(piece):
+            return piece
+        back *= 2
+    return _shortest_prefix(part, stamp, illegal)
+
+
+def _shortest_prefix(part: Part, stamp: int, illegal: Illegal) -> Part:
     if illegal(prefix(part, stamp)):
         return prefix(part, stamp)
     stamps = sorted({back for back in part.returns if back != NEVER and back > stamp})

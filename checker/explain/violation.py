@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from checker.explain.certify import certificate
 from checker.explain.drawing import draw
 from checker.explain.sentence import by_search, by_zones, who
-from checker.explain.shrink import shortest_prefix, shrink, with_ghosts
+from checker.explain.shrink import shortest, shrink, with_ghosts
 from checker.explain.staleness import stalest
 from checker.search import generic
 from checker.search.run import drive, illegal
@@ -71,7 +71,7 @@ def from_search(share: Share, part: Part, stamp: int, meter: Meter) -> Violation
     def still(smaller: Part) -> bool | None:
         return illegal(smaller, meter)
 
-    proof = _whole(share, shrink(shortest_prefix(part, stamp, still), still))
+    proof = _whole(share, shrink(shortest(part, stamp, still), still))
     sentence, states = _why(proof, meter)
     return Violation(
         key=part.key,

@@ -40,6 +40,10 @@ class KeyValue(Model):
         """Return True of a get."""
         return op.f == "get"
 
+    def resets(self, op: Operation) -> bool:
+        """Return True of what replaces the string."""
+        return op.f in {"put", "delete"}
+
     def keep(self, op: Operation) -> bool:
         """Return whether ``op`` can matter; a get without its value cannot."""
         return super().keep(op) and not (op.f == "get" and self._wild(op))

@@ -65,6 +65,11 @@ class Model:
         del op
         return False
 
+    def resets(self, op: Operation) -> bool:
+        """Return whether the state after ``op`` is the same whatever it was before."""
+        del op
+        return False
+
     def partition(self, op: Operation) -> Hashable:
         """Return the part of the object that ``op`` touches; parts are judged each on its own."""
         return tag(op.key)

@@ -46,6 +46,10 @@ class Register(Model):
             return op.outcome is EventType.FAIL or tag(op.value[0]) == tag(op.value[1])
         return op.f == "read"
 
+    def resets(self, op: Operation) -> bool:
+        """Return True of a write and of a delete."""
+        return op.f in {"write", "delete"}
+
     def keep(self, op: Operation) -> bool:
         """Whatever may have happened, and a cas whose failure says that the value differed."""
         if op.f == "cas" and op.outcome is EventType.FAIL:
