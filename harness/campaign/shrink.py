@@ -169,6 +169,8 @@ class Shrinking:
         while before != (self._steps, self._operations, self.plan.time_s):
             before = (self._steps, self._operations, self.plan.time_s)
             self._cut_load()
+            for change in _changes(self.plan):
+                self._try(msgspec.structs.replace(self.plan, **change))
             reduced(self._operations, lambda part: self._try_parts(self._steps, part))
             reduced(self._steps, lambda part: self._try_parts(part, self._operations))
             self._split()
