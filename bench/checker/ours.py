@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import resource
+import statistics
 import sys
 import time
 from pathlib import Path
 
 from checker import Budget, check, formats
+
+SHORT_S = 0.05
+REPEATS = 5
 
 
 def main(paths: list[str], limit_s: float, model: str) -> None:
@@ -17,12 +21,15 @@ def main(paths: list[str], limit_s: float, model: str) -> None:
     for path in paths:
         began = time.perf_counter()
         history = formats.read(Path(path).read_bytes(), name=path)
-        loaded = time.perf_counter()
-        report = check(
-            history, model=model, budget=Budget(time_s=limit_s, clock=time.monotonic), explain=False
-        )
-        seconds += time.perf_counter() - loaded
-        load_s += loaded - began
+        load_s += time.perf_counter() - began
+        times: list[float] = []
+        report = None
+        while report is None or (times[0] < SHORT_S and len(times) < REPEATS):
+            began = time.perf_counter()
+            budget = Budget(time_s=limit_s, clock=time.monotonic)
+            report = check(history, model=model, budget=budget, explain=False)
+            times.append(time.perf_counter() - began)
+        seconds += statistics.median(times)
         verdicts.append(report.outcome.value)
         methods |= {key.method.value for key in report.keys}
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

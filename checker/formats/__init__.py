@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from checker.conventions import Conventions
+from checker.errors import MalformedHistory
 from checker.events import EventType, Header
 from checker.formats import edn, elle_json, jepsen_log, jsonl, limo, porcupine_kv
 from checker.formats.source import Source
@@ -49,9 +50,14 @@ def read(data: bytes, *, name: str, format: str = "auto", lenient: bool = False)
     if module is None:
         raise ValueError(f"format {format!r} is none of auto, {', '.join(FORMATS)}")
     source = Source(data=data, name=name, lenient=lenient)
-    rows = module.rows(source)
-    carried = None if source.header is None else source.header.conventions
-    return pair(rows, name=name, format=chosen, conventions=carried or module.CONVENTIONS, source=source)
+    try:
+        rows = module.rows(source)
+        carried = None if source.header is None else source.header.conventions
+        return pair(
+            rows, name=name, format=chosen, conventions=carried or module.CONVENTIONS, source=source
+        )
+    except RecursionError:
+        raise MalformedHistory("a value is nested too deeply", name=name) from None
 
 
 def from_events(

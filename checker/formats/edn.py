@@ -41,6 +41,7 @@ _CLOSES: Final = {"(": ")", "[": "]", "{": "}", "#{": "}"}
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _CHARS: Final = {"newline": "\n", "space": " ", "tab": "\t", "return": "\r"}
+_WHOLE: Final = re.compile(r"[+-]?\d+N?")
 _NUMBER: Final = re.compile(r"[+-]?\d")
 _FIELDS: Final = frozenset(Line.__struct_fields__)
 
@@ -152,12 +153,11 @@ def _scalar(kind: str, token: str, start: int) -> Any:
     if not _NUMBER.match(token):
         return token.removeprefix(":")
     try:
-        return int(token.removesuffix("N"))
+        if _WHOLE.fullmatch(token):
+            return int(token.removesuffix("N"))
+        return float(token.removesuffix("M"))
     except ValueError:
-        try:
-            return float(token.removesuffix("M"))
-        except ValueError:
-            raise EdnError(f"'{token}' is no number", start) from None
+        raise EdnError(f"'{token[:40]}' is no number", start) from None
 
 
 def _unescape(code: str) -> str:

@@ -91,4 +91,4 @@ def _process(text: str) -> int | str:
 def _value(text: str) -> Any:
     if text in {"", "empty"}:
         return None
-    return int(text) if re.fullmatch(r"-?\d+", text) else text
+    return int(text) if re.fullmatch(r"-?\d{1,40}", text) else text

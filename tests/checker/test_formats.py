@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import json
+import random
 
 import pytest
 
-from checker import MalformedHistory, Outcome, check, formats
+from checker import Budget, MalformedHistory, Outcome, check, formats
 from checker.conventions import NilRead
 from checker.events import Event, EventType, Header
 from checker.formats.edn import EdnError, forms
@@ -235,3 +236,53 @@ def test_our_own_lines_come_back_as_they_went() -> None:
         10,
         12,
     ]
+
+
+SAMPLES = {
+    "jsonl": f"{HEAD}\n{W}\n{OK}\n".encode(),
+    "edn": EDN.encode(),
+    "jepsen-log": LOG,
+    "limo": b"# @object atomic-queue\n[1] call enq(1)\n[1] return\n[2] call deq\n[2] return 1\n",
+    "porcupine-kv": b'{:process 0, :type :invoke, :f :get, :key "0", :value nil}\n'
+    b'{:process 0, :type :ok, :f :get, :key "0", :value ""}\n',
+    "elle-json": f"[{W},{OK}]".encode(),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_whatever_happens_to_a_file_it_is_judged_or_refused(name: str) -> None:
+    dice = random.Random(name)
+    outcomes = set()
+    for _ in range(1_500):
+        data = bytearray(SAMPLES[name])
+        for _ in range(dice.randint(1, 4)):
+            at = dice.randrange(len(data))
+            piece = bytes(
+                dice.choice((b"", b"\x00", b"9", b"}", b'"', b"\xff", b"\n", b"nil", bytes(data[at:])))
+            )
+            data[at : at + dice.randint(0, 3)] = piece
+        try:
+            history = formats.read(bytes(data), name="h", format=name, lenient=dice.random() < 0.3)
+            outcomes.add(check(history, budget=Budget(configurations_max=10_000)).outcome.value)
+        except MalformedHistory:
+            outcomes.add("malformed")
+    assert "malformed" in outcomes
+    assert len(outcomes) > 1
+
+
+@pytest.mark.parametrize("name", ["jsonl", "edn", "elle-json"])
+def test_nesting_without_end_is_refused(name: str) -> None:
+    deep = "[" * 5_000 + "]" * 5_000
+    text = f'{{"process":0,"type":"invoke","f":"write","value":{deep}}}\n'
+    if name == "edn":
+        text = f"{{:process 0 :type :invoke :f :write :value {deep}}}\n"
+    if name == "elle-json":
+        text = f"[{text}]"
+    with pytest.raises(MalformedHistory, match="nested"):
+        formats.read(text.encode(), name="h", format=name)
+
+
+@pytest.mark.parametrize("depth", [50, 200])
+def test_nesting_that_is_deep_is_judged(depth: int) -> None:
+    text = f'{{"process":0,"type":"invoke","f":"write","value":{"[" * depth + "]" * depth}}}\n'
+    assert check(formats.read(text.encode(), name="h")).outcome is Outcome.PASS

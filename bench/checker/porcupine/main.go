@@ -13,6 +13,7 @@ import (
 	"os"
 	"regexp"
 	"runtime"
+	"sort"
 	"strconv"
 	"strings"
 	"syscall"
@@ -36,6 +37,12 @@ type output struct {
 }
 
 const absent = math.MinInt64
+
+// What is shorter than this many seconds is checked several times, and the median counts.
+const (
+	short   = 0.05
+	repeats = 5
+)
 
 type line struct {
 	Process any             `json:"process"`
@@ -286,10 +293,19 @@ func main() {
 			model, read = kv, readKV
 		}
 		history := read(path)
-		runtime.GC()
-		began := time.Now()
-		result := porcupine.CheckOperationsTimeout(model, history, time.Duration(limit*float64(time.Second)))
-		seconds := time.Since(began).Seconds()
+		var times []float64
+		var result porcupine.CheckResult
+		for len(times) == 0 || (times[0] < short && len(times) < repeats) {
+			runtime.GC()
+			began := time.Now()
+			result = porcupine.CheckOperationsTimeout(model, history, time.Duration(limit*float64(time.Second)))
+			times = append(times, time.Since(began).Seconds())
+		}
+		seconds := times[0]
+		if len(times) > 1 {
+			sort.Float64s(times)
+			seconds = times[len(times)/2]
+		}
 		total += seconds
 		slowest = max(slowest, seconds)
 		names := map[porcupine.CheckResult]string{porcupine.Ok: "pass", porcupine.Illegal: "violation"}
