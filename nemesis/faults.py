@@ -22,10 +22,14 @@ class Pause(msgspec.Struct, frozen=True, tag="pause", tag_field="kind"):
 
 
 class Flight(StrEnum):
-    """What a cut does with bytes in flight: keep them until the heal, or lose them."""
+    """What a cut does with bytes in flight: keep them until the heal, or lose them.
+
+    Silence keeps them as well, but stops acknowledgements too: see `targets.cluster.Silenced`.
+    """
 
     HOLD = "hold"
     DROP = "drop"
+    SILENCE = "silence"
 
 
 class Cut(msgspec.Struct, frozen=True, tag="cut", tag_field="kind"):

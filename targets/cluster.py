@@ -71,13 +71,20 @@ class Dropped(msgspec.Struct, frozen=True, tag="drop"):
     """Connections are reset, bytes in flight are lost, new connections refused."""
 
 
+class Silenced(msgspec.Struct, frozen=True, tag="silence"):
+    """Every packet is lost, acknowledgements too; the bytes are sent again once the link opens.
+
+    One-way in name only: for want of acknowledgements the other direction stalls as well.
+    """
+
+
 class Delayed(msgspec.Struct, frozen=True, tag="delay"):
     """Every byte is delivered ``delay_ns`` after it came, in order."""
 
     delay_ns: int
 
 
-LinkState = Open | Held | Dropped | Delayed
+LinkState = Open | Held | Dropped | Silenced | Delayed
 
 
 class ClockMode(StrEnum):
@@ -111,6 +118,7 @@ class Primitive(StrEnum):
     LINKS = "links"
     CLIENT_LINKS = "client-links"
     DELAY = "delay"
+    SILENCE = "silence"
     CLOCK_WALL = "clock-wall"
     CLOCK_RATE = "clock-rate"
     CAMPAIGN = "campaign"

@@ -33,6 +33,7 @@ from targets.cluster import (
     Primitive,
     ProcessState,
     Role,
+    Silenced,
     TargetError,
     Unsupported,
 )
@@ -357,7 +358,8 @@ def test_links_are_open_until_they_are_set_and_can_be_read_back(on: Started) -> 
         links = [Link(a, b) for a in ends for b in ends if a != b]
         assert {type(cluster.link_state(link)) for link in links} == {Open}
         delays = [Delayed(5 * MS)] if cluster.supports(Primitive.DELAY) is None else []
-        states: tuple[LinkState, ...] = (Held(), Dropped(), *delays, Open())
+        silences = [Silenced()] if cluster.supports(Primitive.SILENCE) is None else []
+        states: tuple[LinkState, ...] = (Held(), Dropped(), *delays, *silences, Open())
         for state in states:
             cluster.set_link(Link("n1", "n2"), state)
             assert cluster.link_state(Link("n1", "n2")) == state

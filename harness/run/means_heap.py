@@ -23,6 +23,7 @@ from nemesis.faults import (
 )
 from nemesis.means.common import installed, skipped
 from targets.cluster import ClockBend, Delayed, Dropped, Held, LinkState, Open, ProcessState
+from targets.sim.cluster import NO_PACKETS
 
 from .orders import concerned
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 def inject(cluster: SimCluster, fault: Fault) -> Outcome:
     """Make a fault happen."""
     match fault:
+        case Cut(flight=Flight.SILENCE):
+            return skipped(NO_PACKETS)
         case Cut(links, flight):
             return _set(cluster, links, Held() if flight is Flight.HOLD else Dropped())
         case Slow(links, delay_ns):

@@ -20,9 +20,14 @@ Links = tuple["Link", ...]
 
 
 def strength(fault: Cut | Slow) -> Strength:
-    """Return how strongly a fault shuts a link: losing over keeping over a long over a short delay."""
+    """Return how strongly a fault shuts a link.
+
+    Losing over silence over keeping over a long over a short delay.
+    """
     match fault:
         case Cut(flight=Flight.DROP):
+            return 4, 0
+        case Cut(flight=Flight.SILENCE):
             return 3, 0
         case Cut():
             return 2, 0

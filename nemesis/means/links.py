@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nemesis.faults import Cut, Flight, Slow
-from targets.cluster import CLIENTS, Delayed, Dropped, Held, LinkState, Open, Primitive
+from targets.cluster import CLIENTS, Delayed, Dropped, Held, LinkState, Open, Primitive, Silenced
 
 from .common import Unverified, installed, skipped, unsupported
 
@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 def needs(fault: Cut | Slow) -> list[Primitive]:
     """Return what a cluster must be able to do for this fault."""
     links = fault.links
-    delay = [Primitive.DELAY] if isinstance(fault, Slow) else []
+    special: list[Primitive] = []
+    if isinstance(fault, Slow):
+        special = [Primitive.DELAY]
+    elif fault.flight is Flight.SILENCE:
+        special = [Primitive.SILENCE]
     clients = [CLIENTS in (link.source, link.target) for link in links]
     peers_too = [] if all(clients) else [Primitive.LINKS]
-    return [*peers_too, *([Primitive.CLIENT_LINKS] if any(clients) else []), *delay]
+    return [*peers_too, *([Primitive.CLIENT_LINKS] if any(clients) else []), *special]
 
 
 def wanted(fault: Cut | Slow) -> LinkState:
@@ -28,6 +32,8 @@ def wanted(fault: Cut | Slow) -> LinkState:
     match fault:
         case Cut(flight=Flight.HOLD):
             return Held()
+        case Cut(flight=Flight.SILENCE):
+            return Silenced()
         case Cut():
             return Dropped()
         case Slow(delay_ns=delay_ns):

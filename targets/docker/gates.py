@@ -16,7 +16,8 @@ import functools
 import socket
 from typing import TYPE_CHECKING, Final
 
-from targets.cluster import CLIENTS, Link, LinkState
+from targets.cluster import CLIENTS, Link, LinkState, Silenced, Unsupported
+from targets.local.cluster import NO_SILENCE
 from targets.local.gate import Gate, Port
 from targets.local.lanes import Lane
 
@@ -119,6 +120,8 @@ class GateLinks:
 
     def set(self, link: Link, state: LinkState) -> None:
         """Put a link into a state, at once."""
+        if isinstance(state, Silenced):
+            raise Unsupported(NO_SILENCE)
         self._lanes[link].turn(state)
 
     def state(self, link: Link) -> LinkState:

@@ -21,6 +21,7 @@ from targets.cluster import (
     TargetError,
     Unsupported,
 )
+from targets.local.cluster import NO_SILENCE
 
 from . import netns
 from .container import NO_PID, Container
@@ -57,7 +58,9 @@ class ContainerCluster:
         """None if it can be done here and now, else the reason why not."""
         if primitive is Primitive.DELAY and not self._gates:
             return NO_DELAY
-        if primitive in {Primitive.LINKS, Primitive.CLIENT_LINKS, Primitive.DELAY}:
+        if primitive is Primitive.SILENCE and self._gates:
+            return NO_SILENCE
+        if primitive in {Primitive.LINKS, Primitive.CLIENT_LINKS, Primitive.DELAY, Primitive.SILENCE}:
             here = all(
                 container.pid is not None for container in self._containers.values() if container.running
             )

@@ -18,7 +18,7 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Final
 
-from targets.cluster import CLIENTS, Delayed, Dropped, Held, Link, LinkState, Open, Unsupported
+from targets.cluster import CLIENTS, Delayed, Dropped, Held, Link, LinkState, Open, Silenced, Unsupported
 
 from . import netns, packets, sockets
 from .packets import Counted, Hook, PacketCut, Way
@@ -93,6 +93,8 @@ class PacketLinks:
                 return
             case Held():
                 self._ways[link] = Way.HOLD
+            case Silenced():
+                self._ways[link] = Way.HUSH
             case Dropped():
                 self._ways[link] = Way.RESET
             case Delayed():
@@ -211,5 +213,7 @@ def _as_state(way: Way | None) -> LinkState:
             return Open()
         case Way.RESET:
             return Dropped()
-        case Way.HOLD | Way.HUSH:
+        case Way.HOLD:
             return Held()
+        case Way.HUSH:
+            return Silenced()

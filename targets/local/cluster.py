@@ -25,6 +25,7 @@ from targets.cluster import (
     NodeStatus,
     Primitive,
     ProcessState,
+    Silenced,
     TargetError,
     Unsupported,
 )
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
     from targets.leasekv.config import NodeConfig
 
+NO_SILENCE: Final = "links run through gates, which acknowledge what they keep"
 READY_S: Final = 30.0
 STATUS_S: Final = 0.5
 KNOB_S: Final = 2.0
@@ -198,6 +200,8 @@ class LocalCluster:
                 if self._mode is wanted:
                     return faketime.unavailable(wanted)
                 return f"the clocks were armed for {self._mode.value}, not for {wanted.value}"
+            case Primitive.SILENCE:
+                return NO_SILENCE
             case _:
                 return None
 
@@ -303,6 +307,8 @@ class LocalCluster:
 
     def set_link(self, link: Link, state: LinkState) -> None:
         """Put a directed link into a state, at once."""
+        if isinstance(state, Silenced):
+            raise Unsupported(NO_SILENCE)
         self._running().turn(link, state)
 
     def link_state(self, link: Link) -> LinkState:

@@ -49,6 +49,8 @@ OPERATOR: Final = "operator"
 EPOCH_NS: Final = 1_700_000_000_000_000_000
 """About when wall clocks begin."""
 
+NO_PACKETS: Final = "messages are simulated, packets and their acknowledgements are not"
+
 
 class Connection:
     """One connection of a client; ``told`` None once its client has left."""
@@ -95,9 +97,8 @@ class SimCluster:
         return {name: node.lines for name, node in self._nodes.items()}
 
     def supports(self, primitive: Primitive) -> str | None:
-        """Everything can be done here."""
-        del primitive
-        return None
+        """Everything can be done here that is about messages."""
+        return NO_PACKETS if primitive is Primitive.SILENCE else None
 
     # Nodes.
 

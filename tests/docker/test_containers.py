@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -15,7 +17,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from targets.clock import MS
-from targets.cluster import CLIENTS, Dropped, Held, Link, Open, ProcessState, TargetError, Unsupported
+from targets.cluster import (
+    CLIENTS,
+    Dropped,
+    Held,
+    Link,
+    Open,
+    ProcessState,
+    Silenced,
+    TargetError,
+    Unsupported,
+)
 from targets.docker import netns, packets, project
 from targets.docker.engine import Engine, EngineAbsentError, EngineSilentError
 from targets.docker.heal import heal
@@ -226,6 +238,56 @@ def test_a_cut_counts_what_it_stops_and_the_kernel_would_heal_it_by_itself(tmp_p
         assert all(0 < one.expires_s <= 60 for one in packets.read(listing))
 
     started(tmp_path / "run", work)
+
+
+def test_a_hold_is_truly_one_way_and_a_silence_is_so_in_name_only(tmp_path: Path) -> None:
+    """Two nodes' namespaces talk both ways on one connection while one direction is cut."""
+
+    async def work(cluster: DockerCluster) -> None:
+        here, there = pid_of(cluster, "n1"), pid_of(cluster, "n2")
+        address = (cluster._running().peers("n1")["n2"], 7999)
+        for state, goes_on in ((Held(), True), (Silenced(), False)):
+            listener = netns.enter(there, lambda: socket.create_server(address))
+            front = netns.enter(here, lambda: socket.create_connection(address, 2))
+            back, _ = listener.accept()
+            for end in (front, back):
+                end.settimeout(0.05)
+            cluster.set_link(Link("n1", "n2"), state)
+            assert cluster.link_state(Link("n1", "n2")) == state
+            front.send(b"asked")
+            heard = b""
+            for _ in range(30):
+                with contextlib.suppress(TimeoutError):
+                    back.send(b"x" * 20_000)
+                with contextlib.suppress(TimeoutError):
+                    heard = front.recv(65536)
+                await asyncio.sleep(0.05)
+            with pytest.raises(TimeoutError):
+                back.recv(10)
+            drained = _drain(front)
+            back.settimeout(0.05)
+            with contextlib.suppress(TimeoutError):
+                for _ in range(200):
+                    back.send(b"y" * 20_000)
+            assert (b"y" in _drain(front)) is goes_on, (state, len(heard), drained)
+            cluster.set_link(Link("n1", "n2"), Open())
+            assert cluster.link_state(Link("n1", "n2")) == Open()
+            back.settimeout(5)
+            assert back.recv(10) == b"asked", "kept, and delivered after the heal"
+            for end in (front, back, listener):
+                end.close()
+
+    started(tmp_path / "run", work)
+
+
+def _drain(end: socket.socket) -> bytes:
+    """Return what arrives until nothing does for a while."""
+    heard = b""
+    end.settimeout(0.4)
+    with contextlib.suppress(TimeoutError):
+        while data := end.recv(1 << 20):
+            heard += data
+    return heard
 
 
 def test_foreign_rules_are_neither_obeyed_instead_nor_removed(tmp_path: Path) -> None:
