@@ -36,7 +36,10 @@ _NOT_LOOKED_AT = "not looked at further: another key is a violation"
 
 @dataclass(kw_only=True, eq=False, slots=True)
 class Search:
-    """One key under search. ``indices`` maps the search's positions to the history's."""
+    """One key under search. ``indices`` maps the search's positions to the history's.
+
+    ``reached``: the furthest position that some configuration was waiting for.
+    """
 
     place: int
     method: Method
@@ -45,6 +48,7 @@ class Search:
     part: Callable[[], Part]
     spent: int = 0
     seconds: float = 0.0
+    reached: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -216,7 +220,7 @@ class Judging:
             each = turns.popleft()
             reason = self._stop()
             if reason is not None:
-                self._accept(each, Answer(outcome=Outcome.UNKNOWN, reason=reason))
+                self._accept(each, self._undecided(each, reason))
                 continue
             found = self._advance(each)
             if found is None:
@@ -249,23 +253,33 @@ class Judging:
         while found is None:
             reason = self.meter.spent()
             if reason is not None:
-                return Answer(
-                    outcome=Outcome.UNKNOWN, reason=reason, spent=each.spent, seconds=each.seconds
-                )
+                return self._undecided(each, reason)
             found = self._advance(each)
         return self._answer(each, found)
+
+    def _undecided(self, each: Search, reason: str) -> Answer:
+        """Return the answer of a search that was stopped, with how far it had come."""
+        if each.spent:
+            share = self.shares[each.place]
+            at = each.indices[each.reached]
+            call = share.calls[at]
+            at_once = sum(share.calls[i] <= call <= share.returns[i] for i in each.indices)
+            line = share.history.lines[share.history.call_at[at]]
+            reason = f"{reason}, at line {line}, where {at_once} operations are open at once"
+        return Answer(outcome=Outcome.UNKNOWN, reason=reason, spent=each.spent, seconds=each.seconds)
 
     def _advance(self, each: Search) -> Found | None:
         """Give a search one slice of time; return what it found, if it has ended."""
         began_s = self.meter.elapsed_s()
         try:
-            spent = next(each.running)
+            spent, position = next(each.running)
         except StopIteration as done:
             found: Found = done.value
             return found
         else:
             self.meter.configurations += spent
             each.spent += spent
+            each.reached = max(each.reached, position)
             return None
         finally:
             each.seconds += self.meter.elapsed_s() - began_s

@@ -105,7 +105,7 @@ def search(  # noqa: C901, PLR0912, PLR0915 - one loop whose parts share a dozen
         while True:
             spent += 1
             if spent == _SLICE:
-                yield spent
+                yield spent, certain[first]
                 spent = 0
             candidates: list[int] = []
             soonest, blocked = never, -1
@@ -160,7 +160,7 @@ def search(  # noqa: C901, PLR0912, PLR0915 - one loop whose parts share a dozen
                 stack.append((first, taken | 1 << (at - first), used, then, (certain[at], trail)))  # noqa: PERF401
         if len(stack) == height:
             deepest.reach(soonest, first + taken.bit_count(), certain[blocked], state)
-    yield spent
+    yield spent, 0
     return Found(
         order=None,
         stuck=Stuck(

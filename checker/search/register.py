@@ -55,7 +55,7 @@ def search(  # noqa: C901, PLR0912, PLR0915 - one loop whose parts share two doz
         while True:
             spent += 1
             if spent >= _SLICE:
-                yield spent
+                yield spent, position[first]
                 spent = 0
             candidates: list[int] = []
             wants: list[int] = []
@@ -161,7 +161,7 @@ def search(  # noqa: C901, PLR0912, PLR0915 - one loop whose parts share two doz
             while taken & 1:
                 taken >>= 1
                 first += 1
-    yield spent
+    yield spent, 0
     return Found(
         order=None,
         stuck=Stuck(

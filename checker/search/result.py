@@ -6,9 +6,10 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Any
 
-Searching = Generator[int, None, "Found"]
-"""A search under way: yields how many configurations it has spent since it last yielded, so that whoever
-drives it can look at the budget, or at another key, and returns what it found."""
+Searching = Generator[tuple[int, int], None, "Found"]
+"""A search under way. It yields how many configurations it has spent since it last did, and the position
+of the first operation not taken in the present one, so that whoever drives it can look at the budget, or
+at another key; it returns what it found."""
 
 
 @dataclass(frozen=True, kw_only=True)

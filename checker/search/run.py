@@ -29,7 +29,8 @@ def drive(searching: Searching, meter: Meter) -> Found | None:
     """Return what is found, or None when the budget ran out."""
     while meter.spent() is None:
         try:
-            meter.configurations += next(searching)
+            spent, _ = next(searching)
+            meter.configurations += spent
         except StopIteration as done:
             found: Found = done.value
             return found
