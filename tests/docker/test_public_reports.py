@@ -1,8 +1,9 @@
-"""Public bug reports of tools of this kind, by their number in the collection: what ours does instead."""
+"""Public bug reports of tools of this kind, by their number: what ours does instead."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -54,7 +55,7 @@ def test_br106_a_node_that_came_up_without_the_preload_is_an_error(tmp_path: Pat
     clock = ContainerClock(tmp_path, ClockMode.RATE, inside="/run/lantern")
     assert clock.environment()["FAKETIME_TIMESTAMP_FILE"] == "/run/lantern/timestamp"
     with pytest.raises(TargetError, match="came up without libfaketime"):
-        clock.started(1)
+        clock.started(os.getpid())
 
 
 def test_br076_healing_what_is_not_there_is_nothing() -> None:
