@@ -64,17 +64,18 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     evidence: Served | None = None
 
     def __str__(self) -> str:
-        """Return the operation as people write it: ``write 3``, ``read -> nil``, ``cas 1 -> 2``."""
+        """Return it as people write it: ``write 3``, ``read -> nil``, ``cas 1 -> 2 failed``."""
+        failed = " failed" if self.outcome is EventType.FAIL else ""
         match self.f, self.value:
             case (("read" | "get" | "pop" | "deq" | "dequeue" | "len"), _):
-                told = "?" if self.outcome is not EventType.OK else show(self.value)
-                return f"{self.f} -> {told}"
+                told = show(self.value) if self.known else "?"
+                return f"{self.f} -> {told}{failed}"
             case "cas", [old, new]:
-                return f"cas {show(old)} -> {show(new)}"
+                return f"cas {show(old)} -> {show(new)}{failed}"
             case _, None:
-                return f"{self.f}"
+                return f"{self.f}{failed}"
             case _:
-                return f"{self.f} {show(self.value)}"
+                return f"{self.f} {show(self.value)}{failed}"
 
     @property
     def known(self) -> bool:

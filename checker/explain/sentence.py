@@ -47,7 +47,7 @@ def by_zones(part: Part) -> str | None:  # noqa: PLR0911 - one a way to be wrong
         case Wrong.HELD:
             failed = part.operations[conflict.failed[0]]
             held = show(failed.value[0])
-            return f"{who(failed)} failed on a mismatch although the value was {held} all the while"
+            return f"{who(failed)} saw another value, although it was {held} all the while"
         case Wrong.BACKWARD:
             return _backward(part, picks)
         case Wrong.CROSSED:
