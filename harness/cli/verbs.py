@@ -12,6 +12,7 @@ from .list import list_
 from .replay import replay
 from .run import run
 from .shrink import shrink_
+from .sweep import sweep
 
 
 @click.group(context_settings={"max_content_width": 100, "show_default": True}, no_args_is_help=False)
@@ -25,5 +26,5 @@ def lantern() -> None:
     """
 
 
-for _verb in (run, campaign, replay, shrink_, check, list_, heal, doctor):
+for _verb in (run, campaign, replay, shrink_, sweep, check, list_, heal, doctor):
     lantern.add_command(_verb)
