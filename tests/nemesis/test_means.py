@@ -164,6 +164,16 @@ def test_the_clocks_evidence_is_what_the_node_showed(cluster: FakeCluster) -> No
     assert abs(back["wall_step_ns"] + 3_000_000_000) < 60_000_000
 
 
+def test_a_clock_that_stays_bent_is_no_heal_and_a_frozen_node_has_none_to_measure(
+    cluster: FakeCluster,
+) -> None:
+    run(means.inject(cluster, SLOWER))
+    cluster.deaf = {"bend_clock"}
+    assert run(means.heal(cluster, SLOWER)).standing is Standing.UNKNOWN
+    cluster.known["n1"].state = ProcessState.STOPPED
+    assert run(means.heal(cluster, SLOWER)).evidence == {"node": "n1", "measured": False}
+
+
 def test_a_clock_that_cannot_be_read_is_unknown(cluster: FakeCluster) -> None:
     cluster.known["n1"].state = ProcessState.STOPPED
     outcome = run(means.inject(cluster, SLOWER))

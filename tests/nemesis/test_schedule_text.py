@@ -149,6 +149,16 @@ def test_what_cannot_be_run_is_refused_by_its_place(text: str, refusal: str) -> 
     assert refusal.startswith(f"{caught.value.path}: ")
 
 
+def test_one_fault_may_begin_at_the_instant_the_one_before_it_ends() -> None:
+    parse(
+        [
+            {"do": "pause", "target": "leader", "for": "1E"},
+            {"wait": "1E", "do": "pause", "target": "leader", "until": 3},
+            {"at": 3, "do": "pause", "target": "all"},
+        ]
+    )
+
+
 def test_before_the_nodes_are_known_only_their_form_is_checked() -> None:
     parse([{"do": "pause", "target": "n7"}, {"do": "kill", "target": "follower-8"}])
     with pytest.raises(ScheduleError, match="leadr"):
