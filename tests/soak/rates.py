@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -32,8 +33,7 @@ if TYPE_CHECKING:
 
 RUN_S_MAX = 300
 FOUND_SHARE_MIN = 0.9
-LEFTOVER_DIRECTORIES = (Path(tempfile.gettempdir()), Path("/dev/shm"), Path("/run/user"))
-LEFTOVER_NAMES = ("lantern", "faketime")
+MEMORY = Path("/dev/shm")  # where nodes keep their data, and libfaketime its start
 
 
 @dataclass(frozen=True)
@@ -57,56 +57,71 @@ class Ended:
         return self.code == 1 and self.word == "violation/history"
 
 
-def lantern(*arguments: str, seed: int, place: Path) -> Ended:
-    """Run Lantern once; a run that hangs is a failure of its own."""
+def lantern(*arguments: str, seed: int, place: Path, runtime: Path) -> Ended:
+    """Run Lantern once; a run that hangs is a failure of its own.
+
+    All it keeps besides its run directory goes to ``runtime``, so that what is left can be told from
+    what other runs of this host are doing.
+    """
     command = [sys.executable, "-P", "-m", "harness.cli.main", "run", *arguments]
     command += ["--seed", str(seed), "--json", "--out", str(place)]
+    env = {**os.environ, "XDG_RUNTIME_DIR": str(runtime), "TMPDIR": str(runtime)}
     start_s = time.monotonic()
     try:
-        done = subprocess.run(command, capture_output=True, timeout=RUN_S_MAX, check=False)
+        done = subprocess.run(command, env=env, capture_output=True, timeout=RUN_S_MAX, check=False)
     except subprocess.TimeoutExpired:
         return Ended(-1, {"outcome": "hangs"}, time.monotonic() - start_s)
     said = json.loads(done.stdout) if done.stdout.strip() else {}
     return Ended(done.returncode, said, time.monotonic() - start_s)
 
 
-def leftovers() -> set[str]:
-    """Return what could be left of runs: nodes, listening ports of this user, files."""
-    return {*_nodes(), *_ports(), *_files()}
+def leftovers(runtime: Path, shared_before: set[str]) -> list[str]:
+    """Return what runs left: files, nodes, and the ports that those listen on."""
+    shared = sorted(path for path in _of_dead_processes() if path not in shared_before)
+    return [*map(str, sorted(runtime.iterdir())), *_nodes(runtime), *shared]
 
 
-def _nodes() -> Iterator[str]:
+def _of_dead_processes() -> set[str]:
+    """Return libfaketime's files whose process is gone."""
+    files = [*MEMORY.glob("faketime_shm_*"), *MEMORY.glob("sem.faketime_sem_*")]
+    return {str(path) for path in files if not Path("/proc", path.name.rpartition("_")[2]).exists()}
+
+
+def _nodes(runtime: Path) -> Iterator[str]:
     for entry in Path("/proc").iterdir():
         try:
-            if entry.name.isdigit() and b"targets.leasekv.node" in (entry / "cmdline").read_bytes():
-                yield f"process {entry.name}"
+            if entry.name.isdigit() and str(runtime).encode() in (entry / "cmdline").read_bytes():
+                ports = ", ".join(map(str, _ports(entry))) or "none"
+                yield f"process {entry.name} (listening on {ports})"
         except OSError:  # it ended while we looked
             continue
 
 
-def _ports() -> Iterator[str]:
-    for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]:
-        _, local, _, state, *_ = line.split()
-        if state == "0A" and local.startswith("0100007F"):
-            yield f"port {int(local.partition(':')[2], 16)}"
+def _ports(process: Path) -> Iterator[int]:
+    sockets = {str(file.readlink()) for file in (process / "fd").iterdir()}
+    for line in (process / "net/tcp").read_text(encoding="ascii").splitlines()[1:]:
+        fields = line.split()
+        if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets:
+            yield int(fields[1].partition(":")[2], 16)
 
 
-def _files() -> Iterator[str]:
-    for directory in LEFTOVER_DIRECTORIES:
-        if directory.is_dir():
-            yield from (
-                str(path) for path in directory.iterdir() if path.name.startswith(LEFTOVER_NAMES)
-            )
+class Soak:
+    """Runs of one configuration after another, and where they are kept."""
 
+    def __init__(self, store: Path, runtime: Path, jobs: int) -> None:
+        self.store = store
+        self.runtime = runtime
+        self.jobs = jobs
 
-def try_all(name: str, arguments: list[str], *, tries: int, jobs: int, store: Path) -> list[Ended]:
-    """Run one configuration with the seeds 1 to ``tries``."""
-    with ThreadPoolExecutor(jobs) as pool:
-        runs = [
-            pool.submit(lantern, *arguments, seed=seed, place=store / f"{name}-{seed}")
-            for seed in range(1, tries + 1)
-        ]
-        return [run.result() for run in runs]
+    def runs(self, name: str, *arguments: str, count: int) -> list[Ended]:
+        """Run one configuration with the seeds 1 to ``count``."""
+
+        def one(seed: int) -> Ended:
+            place = self.store / f"{name}-{seed}"
+            return lantern(*arguments, seed=seed, place=place, runtime=self.runtime)
+
+        with ThreadPoolExecutor(self.jobs) as pool:
+            return list(pool.map(one, range(1, count + 1)))
 
 
 def row(name: str, ended: list[Ended], *, good: int) -> str:
@@ -130,29 +145,32 @@ def main() -> int:
     parser.add_argument("--store", type=Path, help="where runs are kept; else a temporary directory")
     asked = parser.parse_args()
     wanted = set(asked.only or [*MISTAKES, *POLICIES])
-    with tempfile.TemporaryDirectory(prefix="soak-") as temporary:
+    memory = MEMORY if MEMORY.is_dir() else None
+    with (
+        tempfile.TemporaryDirectory(prefix="soak-") as temporary,
+        tempfile.TemporaryDirectory(prefix="soak-", dir=memory) as runtime,
+    ):
         store = asked.store or Path(temporary)
         store.mkdir(parents=True, exist_ok=True)
-        before = leftovers()
+        shared_before = _of_dead_processes()
+        soak = Soak(store, Path(runtime), asked.jobs)
         bad = []
         print("mistakes: found by a proof in the history", flush=True)
         for name in MISTAKES if asked.tries else ():
             if name in wanted:
-                ended = try_all(
-                    name, ["--mistake", name], tries=asked.tries, jobs=asked.jobs, store=store
-                )
+                ended = soak.runs(name, "--mistake", name, count=asked.tries)
                 found = sum(end.proved for end in ended)
                 print(row(name, ended, good=found), flush=True)
                 bad += [name] if found < FOUND_SHARE_MIN * len(ended) else []
         print("right policies: all faults, not accused", flush=True)
         for name in POLICIES if asked.runs else ():
             if name in wanted:
-                faults = ["--policy", name, "--faults", ",".join(FAMILIES)]
-                ended = try_all(name, faults, tries=asked.runs, jobs=asked.jobs, store=store)
+                faults = ("--policy", name, "--faults", ",".join(FAMILIES))
+                ended = soak.runs(name, *faults, count=asked.runs)
                 clean = sum(end.code in {0, 4} for end in ended)
                 print(row(name, ended, good=clean), flush=True)
                 bad += [name] if clean < len(ended) else []
-        left = sorted(leftovers() - before)
+        left = leftovers(Path(runtime), shared_before)
         print(f"left behind: {', '.join(left) or 'nothing'}")
     return 1 if bad or left else 0
 
