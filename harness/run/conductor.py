@@ -43,6 +43,7 @@ from targets.clock import MS
 from targets.cluster import NodeStatus, Role
 from targets.session import Call, Close, DeadlinePassed, Done, Outcome, Session, SessionEffect
 
+from .alarms import Alarms
 from .final import FinalRead, FinalReads
 from .orders import Orders, kind_of
 from .ports import (
@@ -136,6 +137,8 @@ class Conductor:
         seats = range(len(generator.seats))
         self._seated = [Client(self.recorder.new_process(), session(), slot) for slot in seats]
         self._clients = {client.process: client for client in self._seated}
+        self._alarms = Alarms(self._alarm_ns)
+        self._nemesis_wake_ns: int | None = None  # of the load
 
     @property
     def standing(self) -> dict[int, Fault]:
@@ -148,17 +151,23 @@ class Conductor:
         if self.phase is Phase.DONE:
             return None
         soonest = self._poll_ns if self._until_ns is None else min(self._poll_ns, self._until_ns)
-        due_ns = self._generator.due_ns
-        loaded = self.phase in LOADED
+        for time_ns in (self._alarms.soonest(), self._nemesis_ns()):
+            if time_ns is not None and time_ns < soonest:
+                soonest = time_ns
         final_ns = self._final.due_ns if self.phase is Phase.FINAL else None
-        for client in self._clients.values():
-            wake_ns = client.session.wake_ns
-            if wake_ns is None and client.slot is not None:
-                wake_ns = due_ns(client.slot) if loaded else final_ns
-            if wake_ns is not None and wake_ns < soonest:
-                soonest = wake_ns
-        nemesis_ns = self._nemesis_ns()
-        return soonest if nemesis_ns is None else min(soonest, nemesis_ns)
+        if final_ns is not None and any(client.call is None for client in self._seated):
+            soonest = min(soonest, final_ns)
+        return soonest
+
+    def _alarm_ns(self, process: int) -> int | None:
+        """Return when this process has to be looked at: its deadline, or its seat's next operation."""
+        client = self._clients.get(process)
+        if client is None:
+            return None
+        wake_ns = client.session.wake_ns
+        if wake_ns is None and client.slot is not None and self.phase in LOADED:
+            return self._generator.due_ns(client.slot)
+        return wake_ns
 
     def step(  # noqa: C901 - one case an input
         self, event: ConductorInput, now_ns: int
@@ -229,11 +238,13 @@ class Conductor:
 
     def _enter(self, phase: Phase, until_ns: int) -> None:
         self.phase, self._until_ns = phase, until_ns
+        self._alarms.renew(self._clients)
 
     def _begin_load(self, now_ns: int) -> None:
         self._enter(Phase.LOAD, now_ns + self._timing.load_ns)
         self.load_ns = (now_ns, now_ns + self._timing.load_ns)
         self._generator.start(now_ns)
+        self._alarms.renew(self._clients)
         self._nemesis(NemesisWakeUp(), now_ns)
 
     def _begin_heal(self, now_ns: int) -> None:
@@ -307,12 +318,15 @@ class Conductor:
         if now_ns >= self._poll_ns:
             self._poll_ns = now_ns + POLL_NS
             self._effects.append(PollStatus())
-        for client in tuple(self._clients.values()):
-            wake_ns = client.session.wake_ns
-            if wake_ns is None:
+        for process in self._alarms.due(now_ns):
+            client = self._clients[process]
+            if client.session.wake_ns is None:
                 self._go_on(client, now_ns)
-            elif wake_ns <= now_ns:
+            else:
                 self._tell(client, DeadlinePassed(), now_ns)
+        if self.phase is Phase.FINAL:
+            for client in self._seated:
+                self._go_on(client, now_ns)
         nemesis_ns = self._nemesis_ns()
         if nemesis_ns is not None and nemesis_ns <= now_ns:
             self._nemesis(NemesisWakeUp(), now_ns)
@@ -346,6 +360,7 @@ class Conductor:
             self._vacate(client, f"the client broke at {call.f}: {error!r}", now_ns)
             return
         self._perform(client, wanted, now_ns)
+        self._alarms.enter(client.process)
 
     def _tell(self, client: Client, told: Any, now_ns: int) -> None:
         try:
@@ -354,6 +369,7 @@ class Conductor:
             self._vacate(client, f"the client broke at {type(told).__name__}: {error!r}", now_ns)
             return
         self._perform(client, wanted, now_ns)
+        self._alarms.enter(client.process)
 
     def _perform(self, client: Client, wanted: Iterable[SessionEffect], now_ns: int) -> None:
         for effect in wanted:
@@ -421,7 +437,7 @@ class Conductor:
         """When to wake the nemesis; one that wants to be woken in the past gets some rest first."""
         if self._machine is None or self.load_ns is None:
             return None
-        wake_ns = self._machine.wake_ns
+        wake_ns = self._nemesis_wake_ns
         return None if wake_ns is None else max(wake_ns + self.load_ns[0], self._nemesis_rests_ns)
 
     def _nemesis(self, told: NemesisInput, now_ns: int) -> None:
@@ -430,6 +446,7 @@ class Conductor:
             return
         try:
             wanted = tuple(self._machine.step(told, now_ns - self.load_ns[0]))
+            self._nemesis_wake_ns = self._machine.wake_ns
         except Exception as error:  # noqa: BLE001 - isolated: its faults are healed, the run fails
             self._machine = None
             self._fail(f"the nemesis broke at {type(told).__name__}: {error!r}", now_ns)
