@@ -14,7 +14,7 @@ or followers that are slow, are safe at any rate.
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -159,7 +159,7 @@ def margin_ns(recording: Recording) -> int | None:
             first, last = spans.get(held.term, (held.start_ns, held.end_ns))
             spans[held.term] = (min(first, held.start_ns), max(last, held.end_ns))
     terms = sorted(spans)
-    gaps = [spans[later][0] - spans[term][1] for term, later in zip(terms, terms[1:], strict=False)]
+    gaps = [spans[later][0] - spans[term][1] for term, later in pairwise(terms)]
     return min(gaps, default=None)
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from checker.events import EventType, ReadPath
+from harness.outcome import Outcome
 from harness.plan.plan import Plan, ScheduleFrom
 from harness.plan.resolve import node_config
 from harness.plan.schedules import dumped
@@ -27,8 +28,6 @@ from targets.sim.weather import Weather
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from harness.outcome import Outcome
 
 ELECTIONS_MS: Final = (200, 300, 500, 1000, 2000, 4000)
 HEARTBEAT_NS: Final = 40 * MS

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 _POLICY = click.option(
     "--policy", type=click.Choice(list(POLICIES)), default="lease-renew", help="How reads are served."
 )
-_SEED = click.option(
-    "--seed", type=click.IntRange(min=0), default=0, help="What every draw follows from."
-)
+_SEED = click.option("--seed", type=click.IntRange(min=0), default=0, help="What every draw follows.")
 
 
 @click.group()
