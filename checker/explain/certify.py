@@ -14,7 +14,7 @@ from checker.zones.decide import Conflict, Wrong
 from checker.zones.lower import Code
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterator
 
     from checker.zones.lower import Lowered
 
@@ -54,12 +54,26 @@ class Picks:
         if value not in self.last or lowered.calls[i] > lowered.calls[self.last[value]]:
             self.last[value] = i
 
-    def chain(self, value: Hashable) -> list[Hashable]:
-        """Return the values that cas lead through, from the first to ``value``."""
-        found = [value]
-        while found[-1] in self.old and self.old[found[-1]] not in found:
-            found.append(self.old[found[-1]])
-        return found[::-1]
+    def back(self, value: Hashable) -> Iterator[Hashable]:
+        """Yield ``value`` and those before it in its chain of cas, the first last."""
+        met: set[Hashable] = set()
+        while value not in met:
+            met.add(value)
+            yield value
+            value = self.old.get(value, value)
+
+    def ranks(self) -> dict[Hashable, int]:
+        """Return how many values come before each in its chain."""
+        found: dict[Hashable, int] = {}
+        for value in self.writer:
+            line = []
+            for each in self.back(value):
+                if each in found:
+                    break
+                line.append(each)
+            below = found.get(self.old.get(line[-1]), -1) if line else -1
+            found.update((each, at) for at, each in enumerate(reversed(line), below + 1))
+        return found
 
     def taker(self, value: Hashable) -> int | None:
         """Return a cas that took ``value``, one that certainly happened if there is one."""
@@ -96,10 +110,12 @@ def certificate(lowered: Lowered, conflict: Conflict) -> list[int]:
     """Return positions in ``lowered``, in order, that are likely to be impossible by themselves."""
     picks = Picks(lowered)
     found = set(conflict.failed)
+    done: set[Hashable] = set()
     for value in conflict.values[: len(conflict.clusters)]:
-        for before in reversed(picks.chain(value)):
-            if before is not value and picks.writer.get(before) in found:
+        for before in picks.back(value):
+            if before in done:
                 break
+            done.add(before)
             found |= picks.of(before)
     if conflict.wrong is Wrong.UNWRITTEN:
         for value in conflict.values[len(conflict.clusters) :]:

@@ -6,7 +6,7 @@ operations that stand beside it.
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, groupby
 from typing import TYPE_CHECKING, Any
 
 from checker.explain.certify import Picks
@@ -18,6 +18,8 @@ from checker.zones.decide import Conflict, Wrong, decide
 from checker.zones.lower import lower
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from checker.models.model import Model
     from checker.operations import Operation
     from checker.part import Part
@@ -75,18 +77,26 @@ def _misfit(model: Model, state: Any, op: Operation) -> str:
 
 def _backward(part: Part, picks: Picks) -> str:
     """Name an operation that ended before one began that it must come after."""
-    ranks = [_rank(op, picks) for op in part.operations]
-    for i, early in enumerate(part.operations):
-        for j, late in enumerate(part.operations):
-            if part.returns[i] < part.calls[j] and ranks[i] > ranks[j]:
-                return f"{who(early)} ended before {who(late)} began, which it must come after"
+    place = picks.ranks()
+
+    def rank(i: int) -> tuple[int, bool]:
+        return _rank(part.operations[i], place)
+
+    latest: int | None = None
+    for _, group in groupby(sorted(range(len(part.operations)), key=rank), key=rank):
+        members = list(group)
+        first = min(members, key=part.returns.__getitem__)
+        if latest is not None and part.returns[first] < part.calls[latest]:
+            early, late = part.operations[first], part.operations[latest]
+            return f"{who(early)} ended before {who(late)} began, which it must come after"
+        latest = max([*members, *([] if latest is None else [latest])], key=part.calls.__getitem__)
     return "a chain of cas ran against the order in which its members ended"
 
 
-def _rank(op: Operation, picks: Picks) -> int:
+def _rank(op: Operation, place: dict[Hashable, int]) -> tuple[int, bool]:
     """Return the place of ``op`` in its block: writer, readers, next writer, its readers, ..."""
     value = tag(op.value[1] if op.f == "cas" else op.value)
-    return 2 * len(picks.chain(value)) + (op.f == "read")
+    return place.get(value, -1), op.f == "read"
 
 
 def _crossed(part: Part) -> str:

@@ -23,12 +23,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import replace
+from typing import Final
 
 from checker.events import EventType
 from checker.models.register import Register
 from checker.operations import NEVER, Operation
 from checker.part import Part
 from checker.values import tag
+
+_TRIALS_MAX: Final = 1_000
+"""Shrinking ends for certain, and what it has by then is small enough."""
 
 Illegal = Callable[[Part], bool | None]
 
@@ -96,19 +100,25 @@ def _shortest_prefix(part: Part, stamp: int, illegal: Illegal) -> Part:
 
 def shrink(part: Part, illegal: Illegal) -> Part:
     """Return a smaller part that is still illegal; ``part`` must be."""
+    trials = 0
+
+    def alone_too(smaller: Part) -> bool | None:
+        nonlocal trials
+        trials += 1
+        return illegal(smaller) if trials <= _TRIALS_MAX else None
 
     def in_any_company(smaller: Part) -> bool | None:
-        return illegal(with_ghosts(smaller))
+        return alone_too(with_ghosts(smaller))
 
     while True:
         size = len(part.operations)
         alone = with_ghosts(part) is not part and not in_any_company(part)
-        judge = illegal if alone else in_any_company
+        judge = alone_too if alone else in_any_company
         looks = [[i] for i, op in enumerate(part.operations) if part.model.readonly(op)]
         part = _drop_groups(part, looks, judge)
         if not alone:
-            part = _drop_groups(part, _values(part, linked=True), judge)
-            part = _drop_groups(part, _values(part, linked=False), judge)
+            part = _drop_groups(part, _values(part), judge)
+            part = _drop_tails(part, judge)
         if len(part.operations) == size:
             return part
 
@@ -161,11 +171,57 @@ def _drop_groups(part: Part, groups: list[list[int]], illegal: Illegal) -> Part:
     return part.subset(sorted(everyone))
 
 
-def _values(part: Part, *, linked: bool) -> list[list[int]]:
-    """Return the groups of operations that mention one value, never the initial one.
+def _drop_tails(part: Part, illegal: Illegal) -> Part:
+    """Leave out the ends of chains of cas: all operations that mention one of their last values."""
+    for chain in _chains(part):
+        low, high = 1, len(chain)
+        while low < high:
+            middle = (low + high) // 2
+            verdict = illegal(_without(part, chain[middle:]))
+            if verdict is None:
+                return part
+            low, high = (low, middle) if verdict else (middle + 1, high)
+        part = _without(part, chain[low:])
+    return part
 
-    With ``linked`` the values that cas link count as one; without, only those that no cas takes are
-    given. Only registers have such groups; a failed cas, which only looks, belongs to none.
+
+def _chains(part: Part) -> list[list[Hashable]]:
+    """Return the values of each chain of cas from its first on, where each value has one successor."""
+    if not isinstance(part.model, Register):
+        return []
+    after: dict[Hashable, Hashable] = {}
+    for op in part.operations:
+        if op.f == "cas" and op.outcome is not EventType.FAIL:
+            old, new = map(tag, op.value)
+            if old in after or old == new:
+                return []
+            after[old] = new
+    chains = []
+    for first in after.keys() - after.values():
+        chain = [first]
+        while chain[-1] in after:
+            chain.append(after[chain[-1]])
+        chains.append(chain)
+    return chains
+
+
+def _without(part: Part, values: list[Hashable]) -> Part:
+    """Return ``part`` without the operations that mention one of ``values``, failed cas excepted."""
+    gone = set(values)
+    return part.subset(
+        [
+            i
+            for i, op in enumerate(part.operations)
+            if op.outcome is EventType.FAIL or gone.isdisjoint((_mentioned(op), *_taken(op)))
+        ]
+    )
+
+
+def _values(part: Part) -> list[list[int]]:
+    """Return the groups of operations that mention one value, those that cas link together.
+
+    The initial value's are spared. Only registers have such groups; a failed cas, which only looks,
+    belongs to none.
     """
     if not isinstance(part.model, Register):
         return []
@@ -176,19 +232,20 @@ def _values(part: Part, *, linked: bool) -> list[list[int]]:
             value = up
         return value
 
-    kept = {part.start}
     for op in part.operations:
-        if op.f == "cas" and op.outcome is not EventType.FAIL:
-            if linked:
-                leader[find(tag(op.value[0]))] = find(tag(op.value[1]))
-            else:
-                kept.add(tag(op.value[0]))
+        if op.outcome is not EventType.FAIL:
+            for old in _taken(op):
+                leader[find(old)] = find(_mentioned(op))
     groups: dict[Hashable, list[int]] = {}
     for i, op in enumerate(part.operations):
         if op.outcome is not EventType.FAIL:
             groups.setdefault(find(_mentioned(op)), []).append(i)
-    spared = {find(value) for value in kept}
-    return [positions for value, positions in groups.items() if value not in spared]
+    groups.pop(find(part.start), None)
+    return list(groups.values())
+
+
+def _taken(op: Operation) -> tuple[Hashable, ...]:
+    return (tag(op.value[0]),) if op.f == "cas" else ()
 
 
 def _mentioned(op: Operation) -> Hashable:

@@ -36,7 +36,7 @@ def from_conflict(
 ) -> Violation:
     """Return the proof that a conflict of zones stands for."""
     picked = share.part([positions[i] for i in certificate(lowered, conflict)])
-    if not illegal(with_ghosts(picked), meter):
+    if illegal(with_ghosts(picked), meter) is False:
         picked = share.part()
     proof = _whole(share, shrink(picked, lambda part: illegal(part, meter)))
     place = {position: i for i, position in enumerate(positions)}
