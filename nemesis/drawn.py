@@ -153,6 +153,38 @@ def held_answers(draw: Draw) -> Episode:
     return _episode("held-answers", steps)
 
 
+def late_quorum(draw: Draw) -> Episode:
+    """Let old answers of a follower arrive late, at a leader that was cut off and deposed meanwhile.
+
+    The follower reads while it hears nothing, and what it says is held from some instant on; then the
+    leader is cut off and frozen. One fresh read follows its thaw, and the links open one by one in any
+    order: whatever counts an answer for a question that was asked later is found when the follower's
+    opens first, and when no other read waited at the leader since before.
+    """
+    number = draw.rng.randint(1, draw.nodes - 1)
+    mute = f"follower-{number}"
+    others = tuple(f"follower-{each}" for each in range(1, draw.nodes) if each != number)
+    opened = ["late", "news", "rounds"] if others else ["late", "rounds"]
+    draw.rng.shuffle(opened)
+    news = [_cut(NamedLinks(others, ("leader",)), Wait(), name="news")] if others else []
+    steps = [
+        write_first(),
+        _cut(NamedLinks(("leader",), (mute,)), after(EventName.ACKED), name="answers"),
+        _step(ProbeAt(ProbeKind.READ, (mute,)), Wait(draw.span(1, 5))),
+        _cut(NamedLinks((mute,), ("leader",)), Wait(draw.span(10, 45)), name="late"),
+        _step(HealOf("answers"), Wait(draw.span(10, 45))),
+        _cut(NamedLinks(("leader",), ("followers",)), Wait(draw.span(1, 10)), name="rounds"),
+        *news,
+        _step(PauseAt(("leader",)), name="freeze"),
+        _step(ProbeAt(ProbeKind.WRITE, ("new-leader",), 20, elections(4)), after(EventName.NEW_LEADER)),
+        _step(HealOf("freeze"), after(EventName.NEW_LEADER_ACKED, by=300)),
+        _step(ProbeAt(ProbeKind.READ, ("leader",)), Wait(draw.span(1, 4))),
+        *(_step(HealOf(name, draw.span(5, 60)), Wait(draw.span(2, 20))) for name in opened),
+        read_back(),
+    ]
+    return _episode("late-quorum", steps)
+
+
 def bystanders(draw: Draw) -> Episode:
     """Break the network around the followers, or in a ring, without a plan for the leader."""
     shape = draw.rng.choice(BYSTANDING)
@@ -328,6 +360,7 @@ KINDS: Final[Mapping[str, tuple[Callable[[Draw], Episode], ...]]] = {
     "leader": (campaign,),
     "apply": (late_apply,),
     "disk": (late_sync,),
+    "late": (late_quorum,),
 }
 """What each family of faults draws from; what is named twice comes twice as often."""
 

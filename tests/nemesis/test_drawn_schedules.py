@@ -60,6 +60,8 @@ def test_a_deposed_leader_is_read_after_the_new_ones_write_and_before_the_heal(s
         events = [getattr(getattr(step.when, "awaited", None), "event", None) for step in episode.steps]
         if EventName.NEW_LEADER not in events:
             continue
+        if episode.name == "late-quorum":  # its read comes after the thaw, or would be masked
+            continue
         read = events.index(EventName.NEW_LEADER_ACKED)
         probe = episode.steps[read].do
         assert isinstance(probe, ProbeAt)
