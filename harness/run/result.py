@@ -11,11 +11,9 @@ from checker.proof import explain
 from harness.outcome import Outcome
 from harness.report import checked
 from harness.report.view import OracleLine, Proof, RunView
-from nemesis.faults import Standing
 
-from . import figures
+from . import figures, injected
 from .judge import Judgement, Seen, oracle_json, words_of_keys
-from .orders import concerned, kind_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +37,7 @@ def result_of(
     plan: Plan, judged: Judgement, seen: Seen, *, record: Record, directory: Path
 ) -> RunResult:
     """Put everything together that is told of a run."""
-    windows = fault_windows(record, offset_ns=seen.load_ns[0] if seen.load_ns is not None else 0)
+    windows = injected.windows(injected.from_origin(record, seen.load_ns).faults)
     proof = _proof(judged, windows)
     faults = figures.fault_counts(record)
     replay = shlex.join(["lantern", "run", str(directory / "plan.yaml")])
@@ -77,20 +75,6 @@ def result_of(
         view=view,
         json=_json(plan, judged, view, seen=seen),
     )
-
-
-def fault_windows(record: Record, *, offset_ns: int) -> list[FaultWindow]:
-    """Return when each installed fault was in force, from the run's origin, and what it was."""
-    windows: list[FaultWindow] = []
-    for fault in record.faults:
-        if fault.standing is not Standing.INSTALLED or fault.installed_ns is None:
-            continue
-        until_ns = None if fault.healed_ns is None else fault.healed_ns + offset_ns
-        nodes = ", ".join(concerned(fault.fault))
-        shape = getattr(fault.fault, "shape", None)
-        what = kind_of(fault.fault) if shape is None else f"{kind_of(fault.fault)} {shape}"
-        windows.append((fault.asked_ns + offset_ns, until_ns, f"{what} ({nodes}), step {fault.step}"))
-    return windows
 
 
 def _proof(judged: Judgement, windows: list[FaultWindow]) -> Proof | None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 from checker.events import Header
@@ -28,16 +29,17 @@ from nemesis.machine import Record
 from targets.cluster import Delayed, Link, TargetError
 
 from .drive_asyncio import Drive, raw_ns
-from .judge import Seen, judge
+from .injected import schedule_of
+from .judge import Hearing, Seen
 from .orders import kind_of
 from .parts import make_conductor, observe
 from .result import RunResult, result_of
-from .simulate import run_simulated, schedule_of
+from .simulate import run_simulated
 from .watch import Watch
 from .where import make_client, make_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
     from types import FrameType
 
@@ -47,9 +49,11 @@ if TYPE_CHECKING:
     from targets.cluster import Cluster
 
     from .conductor import Conductor
+    from .judge import Judgement
 
     Say = Callable[[str], None]
 
+UNCHECKED = "nothing was checked, as asked"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 log = logging.getLogger(__name__)
@@ -80,17 +84,11 @@ def run(
         directory.cap_logs()
         _save(directory, course)
         if stop.count > 1:
-            say("healed; nothing was checked, as asked")
-            return _end(plan, course, None, {})
+            say(f"healed; {UNCHECKED}")
+            course.seen.notes.append(UNCHECKED)
+            return _end(plan, course, Hearing(plan, course.seen).conclude())
         say("checking")
-        stop.wake = stop.give_up
-        try:
-            return _end(plan, course, *_files(directory, course))
-        except KeyboardInterrupt:
-            course.seen.interrupted = course.seen.interrupted or f"{stop.name} while checking"
-        finally:
-            stop.wake = None
-        return _end(plan, course, None, {})
+        return _end(plan, course, _check(plan, course, stop))
 
 
 class Stop:
@@ -119,9 +117,23 @@ class Stop:
         if self.wake is not None:
             self.wake()
 
-    def give_up(self) -> None:
-        """End a check half-way; nothing is left to heal by then."""
-        raise KeyboardInterrupt
+    @contextmanager
+    def giving_up(self, first: Callable[[], bool]) -> Iterator[None]:
+        """Let a signal end what is done in here half-way, unless ``first`` has a gentler way.
+
+        One `KeyboardInterrupt` is raised at most, and none once the block is left.
+        """
+
+        def give_up() -> None:
+            if not first():
+                self.wake = None
+                raise KeyboardInterrupt
+
+        try:
+            self.wake = give_up
+            yield
+        finally:
+            self.wake = None
 
 
 class Course:
@@ -248,8 +260,19 @@ def _files(directory: RunDir, course: Course) -> tuple[bytes | None, dict[str, b
     return history, evidence
 
 
-def _end(plan: Plan, course: Course, history: bytes | None, evidence: dict[str, bytes]) -> RunResult:
-    judged = judge(plan, history, evidence, course.seen)
+def _check(plan: Plan, course: Course, stop: Stop) -> Judgement:
+    """Hear every judge, or those that were heard until somebody lost patience."""
+    hearing = Hearing(plan, course.seen)
+    try:
+        with stop.giving_up(hearing.hurry):
+            hearing.hear_files(*_files(course.directory, course))
+    except KeyboardInterrupt:
+        course.seen.interrupted = course.seen.interrupted or f"{stop.name} while checking"
+        hearing.notes.append("the check was given up: what it had not reached is not known")
+    return hearing.conclude()
+
+
+def _end(plan: Plan, course: Course, judged: Judgement) -> RunResult:
     result = result_of(plan, judged, course.seen, record=course.record, directory=course.directory.path)
     try:
         course.directory.write_verdict(result.json)

@@ -27,6 +27,7 @@ from targets.sim.guard import sealed
 from targets.sim.heap import Heap
 
 from .drive_heap import Drive
+from .injected import schedule_of
 from .judge import Judgement, Seen, judge_recorded
 from .parts import make_conductor, observe
 from .result import RunResult, result_of
@@ -149,16 +150,3 @@ def _write(directory: RunDir, recording: Recording) -> None:
     load_ns = recording.seen.load_ns
     what = schedule_of(recording.name, load_ns, recording.record)
     write_atomic(directory.schedule, to_yaml(what))
-
-
-def schedule_of(name: str, load_ns: tuple[int, int] | None, record: Record) -> dict[str, object]:
-    """Return what schedule.yaml says was really injected."""
-    told = msgspec.to_builtins(record)
-    return {
-        "schema": store.SCHEDULE_SCHEMA,
-        "kind": "lantern-injected",
-        "run": name,
-        "load_ns": None if load_ns is None else list(load_ns),
-        "episodes": told["episodes"],
-        "faults": told["faults"],
-    }

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 VERDICT_SCHEMA: Final = 1
-SCHEDULE_SCHEMA: Final = 1
+SCHEDULE_SCHEMA: Final = 2
 FREE_MIN_BYTES: Final = 64 << 20
 RESERVE_BYTES: Final = 4 << 20
 HISTORY_MAX_BYTES: Final = 4 << 30
