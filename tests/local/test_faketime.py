@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from targets.cluster import ClockBend, ClockMode, TargetError, Unsupported
@@ -30,6 +30,7 @@ def shown_ns(text: str, passed_ns: int) -> float:
     return float(match[1]) * SECOND + passed_ns * float(match[2])
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 40), st.integers(-900_000, 4_000_000)), min_size=1, max_size=8))
 def test_a_change_of_rate_never_steps_the_clock(changes: list[tuple[int, int]]) -> None:
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as made:

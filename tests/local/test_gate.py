@@ -291,13 +291,13 @@ def test_a_delayed_lane_delivers_late_and_in_order() -> None:
     async def work(bench: Bench) -> None:
         _, writer = await bench.dial()
         await until(lambda: bench.ends)
-        bench.forward.turn(Delayed(60_000_000))
+        bench.forward.turn(Delayed(300_000_000))
         begun = time.monotonic()
         for number in range(10):
             writer.write(str(number).encode())
             await asyncio.sleep(0.002)
         await until(lambda: bench.ends[0].heard)
-        assert 0.06 <= time.monotonic() - begun < 0.12
+        assert 0.3 <= time.monotonic() - begun < 1.0
         await until(lambda: bench.ends[0].heard == b"0123456789")
         writer.close()
         await until(lambda: bench.ends[0].lost)
@@ -305,18 +305,18 @@ def test_a_delayed_lane_delivers_late_and_in_order() -> None:
     on_bench(work)
 
 
-@pytest.mark.parametrize("then", [Open(), Delayed(10_000_000)])
+@pytest.mark.parametrize("then", [Open(), Delayed(400_000_000)])
 def test_leaving_a_hold_delivers_what_was_kept_at_once(then: LinkState) -> None:
     async def work(bench: Bench) -> None:
         _, writer = await bench.dial()
         await until(lambda: bench.ends)
         bench.forward.turn(Held())
         writer.write(b"kept")
-        await asyncio.sleep(0.03)
+        await asyncio.sleep(0.45)
         begun = time.monotonic()
         bench.forward.turn(then)
         await until(lambda: bench.ends[0].heard == b"kept")
-        assert time.monotonic() - begun < 0.02
+        assert time.monotonic() - begun < 0.3
         writer.close()
 
     on_bench(work)
@@ -326,11 +326,11 @@ def test_a_hold_laid_over_a_delay_keeps_what_was_under_way() -> None:
     async def work(bench: Bench) -> None:
         _, writer = await bench.dial()
         await until(lambda: bench.ends)
-        bench.forward.turn(Delayed(20_000_000))
+        bench.forward.turn(Delayed(300_000_000))
         writer.write(b"slow")
         await asyncio.sleep(0.01)
         bench.forward.turn(Held())
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.4)
         assert bench.ends[0].heard == b""
         bench.forward.turn(Open())
         await until(lambda: bench.ends[0].heard == b"slow")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from targets.leasekv import wal
@@ -13,6 +13,8 @@ from targets.leasekv.messages import Entry, Op
 from targets.leasekv.ports import HardState, Persist, Restored
 
 Persists = list[Persist]
+
+unhurried = settings(deadline=None)  # a busy host is no reason to fail
 
 
 @st.composite
@@ -48,6 +50,7 @@ def records(done: Persists) -> list[bytes]:
     return [wal.encode(wal.Record(None, each.hard, each.entries)) for each in done]
 
 
+@unhurried
 @given(persists(), st.data())
 def test_any_cut_is_a_torn_tail_and_loses_only_the_record_it_cuts(
     done: Persists, data: st.DataObject
@@ -64,6 +67,7 @@ def test_any_cut_is_a_torn_tail_and_loses_only_the_record_it_cuts(
     assert (found.note is None) == clean
 
 
+@unhurried
 @given(persists(), st.data())
 def test_any_flipped_byte_is_refused_with_its_record(done: Persists, data: st.DataObject) -> None:
     whole = bytearray(wal.MAGIC + b"".join(records(done)))
@@ -75,6 +79,7 @@ def test_any_flipped_byte_is_refused_with_its_record(done: Persists, data: st.Da
     assert f"n1/wal: damaged at offset {refusal.value.offset}" in str(refusal.value)
 
 
+@unhurried
 @given(persists(), st.integers(1, 5000))
 def test_a_tail_of_nul_bytes_is_cut(done: Persists, size: int) -> None:
     whole = wal.MAGIC + b"".join(records(done))
@@ -113,6 +118,7 @@ def test_a_file_of_another_kind_is_refused() -> None:
         wal.scan(b"#!/bin/sh\necho this is no log of ours\n", name="wal")
 
 
+@unhurried
 @given(persists())
 def test_a_batch_in_one_record_says_what_its_steps_said(done: Persists) -> None:
     merged = wal.encode(wal.merge(done))

@@ -1,6 +1,6 @@
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checker.events import ReadPath, Served
@@ -35,6 +35,7 @@ def test_every_kind_of_message_comes_back_as_it_went() -> None:
     assert wire.response_decoder().feed(wire.encode(response)) == [response]
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(1, 40), max_size=30))
 def test_where_the_bytes_are_split_makes_no_difference(sizes: list[int]) -> None:
     data = TALK * 3
@@ -63,6 +64,7 @@ def test_an_append_of_the_largest_requests_still_fits_a_frame() -> None:
     assert len(wire.encode(Append(1, 1, 0, 0, entries, 0))) < wire.FRAME_MAX
 
 
+@settings(deadline=None)
 @given(st.binary(min_size=1, max_size=60))
 def test_bytes_that_are_no_message_raise_one_error(body: bytes) -> None:
     try:
