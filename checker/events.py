@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from checker.conventions import Conventions  # noqa: TC001 - a field of a struct
+from checker.conventions import Conventions
 
 HISTORY_SCHEMA: Final = 1
 NEMESIS: Final = "nemesis"
