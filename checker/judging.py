@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _BATCH_KEYS_MIN = 4
 _BATCH_OPERATIONS_MAX = 40
-_NOT_LOOKED_AT = "not looked at further: another key is a violation"
+NOT_LOOKED_AT = "not looked at further: another key is a violation"
 
 
 @dataclass(kw_only=True, eq=False, slots=True)
@@ -131,7 +131,7 @@ class Judging:
 
     def _stop(self) -> str | None:
         if self.violations and not self.all_keys:
-            return _NOT_LOOKED_AT
+            return NOT_LOOKED_AT
         return self.meter.spent()
 
     def _by_zones(self, place: int, share: Share) -> list[Search]:
@@ -240,12 +240,12 @@ class Judging:
                 self._accept(each, Answer(outcome=Outcome.UNKNOWN, reason=answer.how))
             else:
                 self._accept(each, answer)
-            if self._stop() == _NOT_LOOKED_AT:
+            if self._stop() == NOT_LOOKED_AT:
                 break
         running.close()
         for each in left:
             if each.place not in answered:
-                self._accept(each, Answer(outcome=Outcome.UNKNOWN, reason=_NOT_LOOKED_AT))
+                self._accept(each, Answer(outcome=Outcome.UNKNOWN, reason=NOT_LOOKED_AT))
 
     def _alone(self, each: Search) -> Answer:
         """Search one key to its end; this runs in a process of its own."""

@@ -85,7 +85,7 @@ class Staleness:
 
     def __str__(self) -> str:
         many = f"{self.versions} version{'s' * (self.versions != 1)}"
-        if self.stale_ns is None:
+        if not self.stale_ns:
             return f"stale by at least {many}"
         return f"stale by at least {self.stale_ns / 1e6:.3f} ms and {many}"
 
@@ -127,6 +127,12 @@ class Report:
         return self.violations[0] if self.violations else None
 
     @property
+    def size(self) -> str:
+        """How much was looked at, in words."""
+        operations, keys = self.operations, len(self.keys)
+        return f"{operations} operation{'s' * (operations != 1)} on {keys} key{'s' * (keys != 1)}"
+
+    @property
     def sentence(self) -> str:
         """The verdict in one sentence."""
         undecided = [key for key in self.keys if key.outcome is Outcome.UNKNOWN]
@@ -144,6 +150,4 @@ class Report:
             case Outcome.NOT_EXERCISED:
                 return "not exercised: the history holds no operation"
             case Outcome.PASS:
-                return (
-                    f"linearizable: {self.operations} operations on {len(self.keys)} keys ({self.model})"
-                )
+                return f"linearizable: {self.size} ({self.model})"

@@ -87,7 +87,9 @@ class Picks:
     def of(self, value: Hashable) -> set[int]:
         """Return the positions that speak for ``value``, and for its having been written at all."""
         found: set[int] = set()
-        while True:
+        met: set[Hashable] = set()
+        while value not in met:
+            met.add(value)
             found.update(
                 picks[value] for picks in (self.writer, self.first, self.last) if value in picks
             )
@@ -98,9 +100,10 @@ class Picks:
                 or self.codes[writer] not in IS_UNKNOWN
                 or taker is None
             ):
-                return found
+                break
             found.add(taker)
             value = self.new[taker]
+        return found
 
 
 IS_UNKNOWN = frozenset({Code.MAYBE_WRITE, Code.MAYBE_CAS})

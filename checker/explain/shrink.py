@@ -186,7 +186,7 @@ def _drop_tails(part: Part, illegal: Illegal) -> Part:
 
 
 def _chains(part: Part) -> list[list[Hashable]]:
-    """Return the values of each chain of cas from its first on, where each value has one successor."""
+    """Return the values of each chain of cas from its first on, if none branches or joins."""
     if not isinstance(part.model, Register):
         return []
     after: dict[Hashable, Hashable] = {}
@@ -196,6 +196,8 @@ def _chains(part: Part) -> list[list[Hashable]]:
             if old in after or old == new:
                 return []
             after[old] = new
+    if len(set(after.values())) < len(after):
+        return []
     chains = []
     for first in after.keys() - after.values():
         chain = [first]
