@@ -39,6 +39,7 @@ command -v dockerd >/dev/null || missing+=(docker.io)
 command -v iptables >/dev/null || missing+=(iptables)
 command -v nft >/dev/null || missing+=(nftables)
 command -v debootstrap >/dev/null || missing+=(debootstrap)
+docker compose version >/dev/null 2>&1 || command -v docker-compose >/dev/null || missing+=(docker-compose)
 if [ "${#missing[@]}" -gt 0 ]; then
   export DEBIAN_FRONTEND=noninteractive
   timeout 120 apt-get update -qq
