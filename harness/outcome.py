@@ -70,7 +70,7 @@ _MEANINGS = {
     Outcome.MALFORMED: "the history itself is broken",
     Outcome.HARNESS_FAILURE: "set-up, host, disk or Lantern itself failed; says nothing of the target",
     Outcome.EXPECTATION_MISSED: "an expected violation was found in no seed",
-    Outcome.INTERRUPTED: "stopped from outside; healed, saved and checked as far as it went",
+    Outcome.INTERRUPTED: "stopped from outside; healed, saved, and checked as far as is told here",
 }
 
 

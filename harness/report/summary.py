@@ -85,6 +85,9 @@ def _proof(proof: Proof) -> Iterator[Row]:
 
 
 def _load(view: RunView) -> Iterator[Row]:
+    if view.operations is None:
+        yield Row("operations", f"not counted, in {view.seconds:.1f} s", "warn")
+        return
     total_ok = sum(ends.get("ok", 0) for ends in view.operations.values())
     rate = total_ok / view.seconds if view.seconds else 0.0
     yield Row("operations", f"{total_ok} ok in {view.seconds:.1f} s ({rate:.0f} a second)")
@@ -110,6 +113,9 @@ def _faults(view: RunView) -> Iterator[Row]:
 
 
 def _exercised(view: RunView) -> Iterator[Row]:
+    if view.claims is None:
+        yield Row("", "not counted", "warn")
+        return
     if not view.claims:
         yield Row("", "this policy claims nothing")
     for claim, count in view.claims.items():
@@ -117,6 +123,9 @@ def _exercised(view: RunView) -> Iterator[Row]:
 
 
 def _oracles(view: RunView) -> Iterator[Row]:
+    if view.keys is None:
+        yield Row("keys", "not checked", "warn")
+        return
     keys = ", ".join(f"{count} {word}" for word, count in sorted(view.keys.items())) or "none"
     yield Row("keys", plain(keys), "bad" if view.keys.get(Outcome.VIOLATION) else "")
     for oracle in view.oracles:

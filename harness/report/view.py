@@ -57,21 +57,21 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
 
     ``operations``: function -> how it ended -> count. ``stall``: the longest time without any
     operation that succeeded, as (length, start). ``claims``: what the policy promises to have
-    exercised, with its counts.
+    exercised, with its counts. None in place of counts is what nobody looked at, and not zero.
     """
 
     outcome: Outcome
     title: str
     reason: str | None
     seconds: float
-    operations: Mapping[str, Mapping[str, int]]
+    operations: Mapping[str, Mapping[str, int]] | None
     faults: tuple[FaultCount, ...]
     leader_changes: int
     reads: tuple[ReadPathCount, ...]
     stall_ns: tuple[int, int] | None
-    keys: Mapping[str, int]
+    keys: Mapping[str, int] | None
     oracles: tuple[OracleLine, ...]
-    claims: Mapping[str, int]
+    claims: Mapping[str, int] | None
     proof: Proof | None
     notes: tuple[str, ...]
     directory: str

@@ -3,7 +3,8 @@
 Judges are kept apart: one that breaks, or a history that is malformed, silences no other one, and is
 itself part of the outcome. The order of the words is `harness.outcome`'s. A violation is never spoken of
 more softly because something else went wrong as well, and nothing that went wrong in the harness is
-ever spoken of as a violation.
+ever spoken of as a violation. A hearing that is interrupted keeps what was said until then, and says of
+the rest that nobody looked, not that nothing was there.
 
 A *pass* asks for more than no violation: every claim of the policy was exercised, every step of a
 schedule that was aimed or given was done, and the harness itself was fit to observe.
@@ -11,6 +12,7 @@ schedule that was aimed or given was done, and the harness itself was fit to obs
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -54,7 +56,10 @@ class Seen(msgspec.Struct, kw_only=True):
 
 
 class Judgement(msgspec.Struct, kw_only=True):
-    """What all judges said. ``causes`` says why the outcome is no pass, by outcome."""
+    """What all judges said. ``causes`` says why the outcome is no pass, by outcome.
+
+    ``complete`` is whether every judge was heard; without it, what is missing was not looked for.
+    """
 
     outcome: Outcome
     causes: dict[Outcome, list[str]]
@@ -65,6 +70,7 @@ class Judgement(msgspec.Struct, kw_only=True):
     exercised: dict[str, int]
     notes: list[str]
     load_s: float
+    complete: bool = True
 
     @property
     def reason(self) -> str | None:
@@ -84,23 +90,25 @@ class Judgement(msgspec.Struct, kw_only=True):
 
 def judge(plan: Plan, history: bytes | None, evidence: Mapping[str, bytes], seen: Seen) -> Judgement:
     """Hear every judge."""
-    hearing = _Hearing(plan, seen)
-    hearing.hear("the history", lambda: hearing.read(history))
-    hearing.hear("the evidence", lambda: hearing.read_evidence(evidence))
-    return hearing.conclude_all()
+    hearing = Hearing(plan, seen)
+    hearing.hear_files(history, evidence)
+    return hearing.conclude()
 
 
 def judge_recorded(
     plan: Plan, history: History, evidence: Iterable[EvidenceLine], seen: Seen
 ) -> Judgement:
     """Hear every judge of a run that is still in memory; lines of one node come in their order."""
-    hearing = _Hearing(plan, seen)
+    hearing = Hearing(plan, seen)
     hearing.history = history
     hearing.hear("the evidence", lambda: hearing.lay(evidence))
-    return hearing.conclude_all()
+    hearing.hear_all()
+    return hearing.conclude()
 
 
-class _Hearing:
+class Hearing:
+    """What the judges have said so far; an interruption leaves it as it is."""
+
     def __init__(self, plan: Plan, seen: Seen) -> None:
         self.plan = plan
         self.policy = find(plan.target).modes[plan.policy]
@@ -113,13 +121,35 @@ class _Hearing:
         self.oracles: list[OracleResult] = []
         self.exercised: dict[str, int] = {}
         self.load_s = 0.0
-        for failure in seen.failures:
-            sentence, *story = failure.splitlines()  # a node's last words, for instance
-            self.because(Outcome.HARNESS_FAILURE, sentence)
-            self.notes.extend(story)
+        self.complete = False
+        self._checking = False
+        self._hurried = False
 
     def because(self, outcome: Outcome, cause: str) -> None:
         self.causes.setdefault(outcome, []).append(cause)
+
+    def hear_files(self, history: bytes | None, evidence: Mapping[str, bytes]) -> None:
+        """Hear every judge of a run's files."""
+        self.hear("the history", lambda: self.read(history))
+        self.hear("the evidence", lambda: self.read_evidence(evidence))
+        self.hear_all()
+
+    def hear_all(self) -> None:
+        """Hear every judge of what has been read."""
+        self.hear("the checker", self.check)
+        self.hear("the oracles", self.hear_oracles)
+        self.hear("the count of what was exercised", self.count)
+        self.complete = True
+
+    def hurry(self) -> bool:
+        """Let a check that goes on end where it is, with what it has proved; False if none does."""
+        hurried = self._checking and not self._hurried
+        self._hurried = hurried or self._hurried
+        return hurried
+
+    def _clock_s(self) -> float:
+        """Return the time, at which every budget has run out once somebody is in a hurry."""
+        return math.inf if self._hurried else time.monotonic()
 
     def hear(self, who: str, judging: Callable[[], None]) -> None:
         """Let one judge speak; what goes wrong with it is said of it alone."""
@@ -153,16 +183,28 @@ class _Hearing:
         if self.history is None:
             return
         budget = Budget(
-            time_s=self.plan.check_s, memory_bytes=self.plan.check_mb << 20, clock=time.monotonic
+            time_s=self.plan.check_s, memory_bytes=self.plan.check_mb << 20, clock=self._clock_s
         )
-        self.report = check(self.history, model="cas-register", budget=budget)
-        match self.report.outcome:
+        self._checking = True
+        try:
+            self.report = check(self.history, model="cas-register", budget=budget)
+        finally:
+            self._checking = False
+        if self._hurried and self.report.outcome is not CheckOutcome.VIOLATION:
+            self.report = None  # "the time limit" would be a lie
+        else:
+            self._take(self.report)
+        if self._hurried:
+            raise KeyboardInterrupt
+
+    def _take(self, report: Report) -> None:
+        match report.outcome:
             case CheckOutcome.VIOLATION:
-                self.because(Outcome.VIOLATION, self.report.sentence)
+                self.because(Outcome.VIOLATION, report.sentence)
             case CheckOutcome.UNKNOWN:
-                self.because(Outcome.UNKNOWN, self.report.sentence)
+                self.because(Outcome.UNKNOWN, report.sentence)
             case CheckOutcome.NOT_EXERCISED:
-                self.because(Outcome.NOT_EXERCISED, self.report.sentence)
+                self.because(Outcome.NOT_EXERCISED, report.sentence)
             case CheckOutcome.PASS:
                 pass
 
@@ -190,13 +232,12 @@ class _Hearing:
         counts = exercising.count(self.history, self.timelines)
         self.exercised = {claim: counts.get(claim, 0) for claim in self.policy.claims}
 
-    def conclude_all(self) -> Judgement:
-        self.hear("the checker", self.check)
-        self.hear("the oracles", self.hear_oracles)
-        self.hear("the count of what was exercised", self.count)
-        return self.conclude()
-
     def conclude(self) -> Judgement:
+        """Return what all of it comes to."""
+        for failure in self.seen.failures:
+            sentence, *story = failure.splitlines()  # a node's last words, for instance
+            self.because(Outcome.HARNESS_FAILURE, sentence)
+            self.notes.extend(story)
         if self.seen.interrupted is not None:
             self.because(Outcome.INTERRUPTED, self.seen.interrupted)
         if self.seen.unreliable is not None:
@@ -216,10 +257,13 @@ class _Hearing:
             exercised=self.exercised,
             notes=self.notes,
             load_s=self.load_s,
+            complete=self.complete,
         )
 
     def _not_exercised(self) -> list[str]:
-        causes = []
+        causes: list[str] = []
+        if not self.complete:
+            return causes  # nobody looked
         if self.plan.schedule_from is ScheduleFrom.SEED:
             self.notes.extend(self.seen.missed)
         else:

@@ -48,12 +48,12 @@ def result_of(
         title=_title(plan),
         reason=judged.reason,
         seconds=(load_ns[1] - load_ns[0]) / 1e9,
-        operations=figures.by_outcome(history) if history is not None else {},
+        operations=_operations(judged, seen),
         faults=faults,
         leader_changes=_leader_changes(judged),
         reads=figures.reads_by_path(history) if history is not None else (),
         stall_ns=figures.largest_stall(history, load_ns) if history is not None else None,
-        keys=words_of_keys(judged.report),
+        keys=words_of_keys(judged.report) if judged.complete or judged.report is not None else None,
         oracles=tuple(
             OracleLine(
                 told.name,
@@ -62,7 +62,7 @@ def result_of(
             )
             for told in judged.oracles
         ),
-        claims=judged.exercised,
+        claims=judged.exercised if judged.complete else None,
         proof=proof,
         notes=(*_causes(judged), *judged.notes),
         directory=str(directory),
@@ -109,7 +109,7 @@ def _json(plan: Plan, judged: Judgement, view: RunView, *, seen: Seen) -> dict[s
         told = {
             "format": "jsonl",
             "model": "cas-register",
-            "operations": 0,
+            "operations": None if view.operations is None else len(judged.history or ()),
             "keys": {},
             "seconds": seconds,
         }
@@ -132,11 +132,11 @@ def _json(plan: Plan, judged: Judgement, view: RunView, *, seen: Seen) -> dict[s
         "run": view.directory,
         "seed": plan.seed,
         "faults": figures.fault_json(view.faults),
-        "exercised": dict(view.claims),
+        "exercised": None if view.claims is None else dict(view.claims),
         "oracles": oracle_json(judged.oracles),
         "rules": list(proof.rules) if proof is not None else [],
         "replay": view.replay,
-        "by_outcome": {f: dict(ends) for f, ends in view.operations.items()},
+        "by_outcome": {f: dict(ends) for f, ends in (view.operations or {}).items()},
         "reads": {path.path: {"reads": path.reads, "p50_ns": path.p50_ns} for path in view.reads},
         "leader_changes": view.leader_changes,
         "largest_stall_ns": None if view.stall_ns is None else view.stall_ns[0],
@@ -144,6 +144,13 @@ def _json(plan: Plan, judged: Judgement, view: RunView, *, seen: Seen) -> dict[s
         "healed": seen.healed_ns is not None,
     }
     return told
+
+
+def _operations(judged: Judgement, seen: Seen) -> dict[str, dict[str, int]] | None:
+    """Return how operations ended; None if there was a load and nobody looked at what it left."""
+    if judged.history is not None:
+        return figures.by_outcome(judged.history)
+    return {} if judged.complete or seen.load_ns is None else None
 
 
 def _causes(judged: Judgement) -> list[str]:

@@ -69,7 +69,7 @@ def write_atomic(path: Path, data: bytes) -> None:
     except OSError as error:
         beside.unlink(missing_ok=True)
         raise trouble(error, path) from error
-    except StoreError:
+    except BaseException:  # an interruption, too: nothing may lie in the way of the next try
         beside.unlink(missing_ok=True)
         raise
 

@@ -15,7 +15,9 @@ import pytest
 from checker import formats
 from harness.outcome import Outcome
 from harness.plan import plan_from
-from harness.run.judge import judge as real_judge
+from harness.report.summary import summary
+from harness.report.terminal import plain_lines
+from harness.run import judge as judging
 from harness.run.run import run
 from harness.store.errors import StoreFull
 from harness.store.history import HistoryWriter
@@ -189,6 +191,10 @@ def go(cluster: FakeCluster, plan: Plan, tmp_path: Path, said: list[str] | None 
     return run(plan, store_dir=tmp_path / "runs", cluster_of=lambda *_: cluster, say=story.append)
 
 
+def shown_of(result: RunResult) -> str:
+    return "\n".join(plain_lines(summary(result.view)))
+
+
 def signal_when(story: list[str], word: str, *numbers: signal.Signals) -> Callable[[str], None]:
     """Return a listener that signals this process, as a person would, once a phase is told."""
 
@@ -305,6 +311,12 @@ def test_a_second_signal_heals_and_skips_the_rest(cluster: FakeCluster, tmp_path
     result = go(cluster, plan(time=60.0, schedule=CUT), tmp_path, story)
     assert result.outcome is Outcome.INTERRUPTED
     assert "checking" not in story
+    assert result.json["operations"] is None  # nobody looked
+    assert result.json["exercised"] is None
+    shown = shown_of(result)
+    assert "nothing was checked, as asked" in shown
+    assert "0 ok" not in shown
+    assert "claims nothing" not in shown
     assert all(state == Open() for state in cluster.links.values())
     assert cluster.stopped == 1
 
@@ -408,15 +420,85 @@ def test_a_cluster_that_cannot_be_stopped_is_said(cluster: FakeCluster, tmp_path
 def test_a_signal_while_checking_gives_the_check_up(
     cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[Any] = []
+    def endless(*_: Any, **__: Any) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)  # the first only asks the check to end by itself
+        raise AssertionError("nobody listened")
 
-    def judge(*arguments: Any) -> Any:
-        asked.append(arguments)
-        if len(asked) == 1:
-            os.kill(os.getpid(), signal.SIGINT)
-        return real_judge(*arguments)
-
-    monkeypatch.setattr("harness.run.run.judge", judge)
+    monkeypatch.setattr(judging, "check", endless)
     result = go(cluster, plan(), tmp_path)
     assert result.outcome is Outcome.INTERRUPTED
     assert result.reason == "SIGINT while checking"
+    # What was read is told, and what nobody looked at is not called nothing.
+    assert result.json["operations"] > 20
+    assert result.json["exercised"] is None
+    assert result.view.operations is not None
+    assert result.view.operations["read"]["ok"] > 20
+    shown = shown_of(result)
+    assert "claims nothing" not in shown
+    assert "not counted" in shown
+    assert "not checked" in shown
+
+
+def stale_at_n3(cluster: FakeCluster) -> Callable[[str, Request], Response]:
+    def told(node: str, request: Request) -> Response:
+        answer = cluster.register(node, request)
+        stale = request.op == "read" and node == "n3"
+        return msgspec.structs.replace(answer, value=None) if stale else answer
+
+    return told
+
+
+def test_a_check_in_a_hurry_ends_with_what_it_has_proved(
+    cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.told = stale_at_n3(cluster)
+    real = judging.check
+
+    def proves_then_is_hurried(*arguments: Any, **how: Any) -> Any:
+        report = real(*arguments, **how)
+        os.kill(os.getpid(), signal.SIGINT)
+        assert how["budget"].clock() == float("inf")
+        return report
+
+    monkeypatch.setattr(judging, "check", proves_then_is_hurried)
+    result = go(cluster, plan(), tmp_path)
+    assert result.outcome is Outcome.VIOLATION
+    assert result.view.proof is not None
+    assert any("SIGINT while checking" in note for note in result.view.notes)
+
+
+def test_a_check_that_is_hurried_before_it_proved_anything_is_interrupted(
+    cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = judging.check
+
+    def hurried(*arguments: Any, **how: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        return real(*arguments, **how)
+
+    monkeypatch.setattr(judging, "check", hurried)
+    result = go(cluster, plan(), tmp_path)
+    assert result.outcome is Outcome.INTERRUPTED
+    assert not any("time limit" in note for note in result.view.notes)
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_signal_while_the_verdict_is_written_loses_nothing(
+    cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    cluster.told = stale_at_n3(cluster)
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        real(descriptor)
+        if "verdict" in os.readlink(f"/proc/self/fd/{descriptor}"):
+            for _ in range(times):
+                os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    result = go(cluster, plan(), tmp_path)
+    assert result.outcome is Outcome.VIOLATION
+    (directory,) = (tmp_path / "runs").iterdir()
+    assert msgspec.json.decode((directory / "verdict.json").read_bytes())["outcome"] == "violation"
+    assert not list(directory.glob(".*"))
