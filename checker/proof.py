@@ -75,6 +75,13 @@ class Proof:
     faults: tuple[str, ...]
 
     def __str__(self) -> str:
+        faults = "; ".join(self.faults)
+        told = f"Faults in force: {faults}." if faults else "No fault was in force."
+        return f"{self.account} {told}"
+
+    @property
+    def account(self) -> str:
+        """Who answered what on which grounds, without the faults around it."""
         return " ".join(_sentences(self))
 
 
@@ -250,8 +257,6 @@ def _sentences(proof: Proof) -> Iterable[str]:
         yield _lease_sentence(proof.lease, proof)
     elif proof.path is ReadPath.LEASE:
         yield "Its check of the lease is not in the evidence."
-    faults = "; ".join(proof.faults)
-    yield f"Faults in force: {faults}." if faults else "No fault was in force."
 
 
 def _lease_sentence(lease: LeaseSeen, proof: Proof) -> str:

@@ -75,6 +75,10 @@ class KeyVerdict(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.witness is None else self.witness()
 
 
+_SHOWN_NS_MIN = 500
+"""Less is 0.000 ms: lines without stamps are a nanosecond apart."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Staleness:
     """How far behind a read was: since when, and by how many overwrites, its value was gone."""
@@ -85,7 +89,7 @@ class Staleness:
 
     def __str__(self) -> str:
         many = f"{self.versions} version{'s' * (self.versions != 1)}"
-        if not self.stale_ns:
+        if self.stale_ns is None or self.stale_ns < _SHOWN_NS_MIN:
             return f"stale by at least {many}"
         return f"stale by at least {self.stale_ns / 1e6:.3f} ms and {many}"
 

@@ -121,30 +121,42 @@ def _last_check(holder: Timeline, holding: Holding, voter: Timeline, place: int)
 def _finding(timelines: Timelines, place: int, vote: Voted, *, holding: Holding, voter: str) -> Finding:
     timeline = timelines[voter]
     line = timeline.lines[place]
-    left_ns = holding.end_ns - line.true_ns[1]
+    lived = f"for at least {(holding.end_ns - line.true_ns[1]) / MS:.3f} ms"
+    vote_at = (
+        f"{voter} voted for {vote.candidate} in term {vote.term}, {timelines.at(line.true_ns[0])}"
+        " into the run"
+    )
+    lease = f"lease of {holding.node} (term {holding.term})"
+    left_ns = _promise_left_ns(timeline, place, holding)
+    if left_ns is None:
+        sentence = (
+            f"{vote_at}, while a {lease} that rests on its acknowledgement lived on {lived};"
+            " it had made no promise since it booted"
+        )
+    elif left_ns > 0:
+        sentence = (
+            f"{vote_at}, while a {lease} that rests on its acknowledgement lived on {lived};"
+            f" its promise still ran for {left_ns / MS:.3f} ms on its own clock"
+        )
+    else:
+        sentence = (
+            f"a {lease} outlived the promise of {voter} that it rests on: that had ended"
+            f" {-left_ns / MS:.3f} ms before on {voter}'s own clock when {vote_at}, and the lease"
+            f" lived on {lived}"
+        )
     return Finding(
-        sentence=(
-            f"{voter} voted for {vote.candidate} in term {vote.term}, {timelines.at(line.true_ns[0])}"
-            f" into the run, while a lease of {holding.node} (term {holding.term}) that rests on its"
-            f" acknowledgement lived on for at least {left_ns / MS:.3f} ms;"
-            f" {_promised(timeline, place, holding)}"
-        ),
+        sentence=sentence,
         during_ns=line.true_ns,
         nodes=(voter, holding.node),
         terms=(vote.term, holding.term),
     )
 
 
-def _promised(timeline: Timeline, place: int, holding: Holding) -> str:
-    """Say what the voter itself thought of its promise when it voted."""
+def _promise_left_ns(timeline: Timeline, place: int, holding: Holding) -> int | None:
+    """Return how long the voter's promise still ran on its own clock; None if it made none."""
     first = timeline.boot_at(place).first
     made = _between(timeline, Promised, first, place)
     until_ns = max(
         (promise.until_ns for _, promise in made if promise.holder == holding.node), default=None
     )
-    if until_ns is None:
-        return "it had made no promise since it booted"
-    left_ns = until_ns - timeline.lines[place].own_ns
-    if left_ns > 0:
-        return f"its promise still ran for {left_ns / MS:.3f} ms on its own clock"
-    return f"its promise had ended {-left_ns / MS:.3f} ms before on its own clock"
+    return None if until_ns is None else until_ns - timeline.lines[place].own_ns

@@ -15,7 +15,6 @@ from harness.plan.errors import PlanError
 from harness.store.errors import NotARun
 from harness.store.rundir import SCHEDULE_SCHEMA
 from nemesis.faults import Standing
-from nemesis.machine import Record
 from nemesis.machine.record import Injected
 
 from .orders import concerned, kind_of
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from checker.proof import FaultWindow
+    from nemesis.machine import Record
 
 LoadNs = tuple[int, int] | None
 

@@ -150,3 +150,8 @@ def test_values_are_compared_as_the_checker_compares_them() -> None:
     assert explain((WRITE_1, cas, STALE), evidence()).newer is cas
     delete = op(1, "delete", None, (100, 200))
     assert explain((WRITE_1, delete, STALE), evidence()).newer is delete
+
+
+def test_the_account_leaves_the_faults_to_whoever_lists_them() -> None:
+    proof = explain((), build(()))
+    assert str(proof) == f"{proof.account} No fault was in force."
