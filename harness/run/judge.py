@@ -125,20 +125,20 @@ class Hearing:
         self._checking = False
         self._hurried = False
 
-    def because(self, outcome: Outcome, cause: str) -> None:
+    def _because(self, outcome: Outcome, cause: str) -> None:
         self.causes.setdefault(outcome, []).append(cause)
 
     def hear_files(self, history: bytes | None, evidence: Mapping[str, bytes]) -> None:
         """Hear every judge of a run's files."""
-        self.hear("the history", lambda: self.read(history))
-        self.hear("the evidence", lambda: self.read_evidence(evidence))
+        self.hear("the history", lambda: self._read(history))
+        self.hear("the evidence", lambda: self._read_evidence(evidence))
         self.hear_all()
 
     def hear_all(self) -> None:
         """Hear every judge of what has been read."""
-        self.hear("the checker", self.check)
-        self.hear("the oracles", self.hear_oracles)
-        self.hear("the count of what was exercised", self.count)
+        self.hear("the checker", self._check)
+        self.hear("the oracles", self._hear_oracles)
+        self.hear("the count of what was exercised", self._count)
         self.complete = True
 
     def hurry(self) -> bool:
@@ -156,13 +156,13 @@ class Hearing:
         try:
             judging()
         except MalformedHistory as error:
-            self.because(Outcome.MALFORMED, str(error))
+            self._because(Outcome.MALFORMED, str(error))
         except CheckerError as error:
-            self.because(Outcome.HARNESS_FAILURE, f"{who}: {error}")
+            self._because(Outcome.HARNESS_FAILURE, f"{who}: {error}")
         except Exception as error:  # noqa: BLE001 - isolated: the other judges are still heard
-            self.because(Outcome.HARNESS_FAILURE, f"{who} broke: {error!r}")
+            self._because(Outcome.HARNESS_FAILURE, f"{who} broke: {error!r}")
 
-    def read(self, data: bytes | None) -> None:
+    def _read(self, data: bytes | None) -> None:
         if data is None:
             return
         began_s = time.monotonic()
@@ -170,16 +170,17 @@ class Hearing:
         self.load_s = time.monotonic() - began_s
         self.notes.extend(self.history.notes)
 
-    def read_evidence(self, evidence: Mapping[str, bytes]) -> None:
+    def _read_evidence(self, evidence: Mapping[str, bytes]) -> None:
         files = {node: load_evidence(data, f"{node}.jsonl") for node, data in evidence.items()}
         self.notes.extend(note for file in files.values() for note in file.notes)
         self.lay(line for file in files.values() for line in file.lines)
 
     def lay(self, lines: Iterable[EvidenceLine]) -> None:
+        """Take the nodes' lines."""
         origin_ns = self.history.header.origin_ns if self.history and self.history.header else 0
         self.timelines = build_timelines(lines, origin_ns=origin_ns)
 
-    def check(self) -> None:
+    def _check(self) -> None:
         if self.history is None:
             return
         budget = Budget(
@@ -200,15 +201,15 @@ class Hearing:
     def _take(self, report: Report) -> None:
         match report.outcome:
             case CheckOutcome.VIOLATION:
-                self.because(Outcome.VIOLATION, report.sentence)
+                self._because(Outcome.VIOLATION, report.sentence)
             case CheckOutcome.UNKNOWN:
-                self.because(Outcome.UNKNOWN, report.sentence)
+                self._because(Outcome.UNKNOWN, report.sentence)
             case CheckOutcome.NOT_EXERCISED:
-                self.because(Outcome.NOT_EXERCISED, report.sentence)
+                self._because(Outcome.NOT_EXERCISED, report.sentence)
             case CheckOutcome.PASS:
                 pass
 
-    def hear_oracles(self) -> None:
+    def _hear_oracles(self) -> None:
         if self.history is None or self.timelines is None:
             return
         declared = Declared(
@@ -224,9 +225,9 @@ class Hearing:
         for result in self.oracles:
             if result.outcome is OracleOutcome.VIOLATION:
                 said = result.findings[0].sentence if result.findings else result.kind
-                self.because(Outcome.VIOLATION, f"{result.name}: {said}")
+                self._because(Outcome.VIOLATION, f"{result.name}: {said}")
 
-    def count(self) -> None:
+    def _count(self) -> None:
         if self.history is None or self.timelines is None:
             return
         counts = exercising.count(self.history, self.timelines)
@@ -236,14 +237,14 @@ class Hearing:
         """Return what all of it comes to."""
         for failure in self.seen.failures:
             sentence, *story = failure.splitlines()  # a node's last words, for instance
-            self.because(Outcome.HARNESS_FAILURE, sentence)
+            self._because(Outcome.HARNESS_FAILURE, sentence)
             self.notes.extend(story)
         if self.seen.interrupted is not None:
-            self.because(Outcome.INTERRUPTED, self.seen.interrupted)
+            self._because(Outcome.INTERRUPTED, self.seen.interrupted)
         if self.seen.unreliable is not None:
-            self.because(Outcome.UNKNOWN, self.seen.unreliable)
+            self._because(Outcome.UNKNOWN, self.seen.unreliable)
         for cause in self._not_exercised():
-            self.because(Outcome.NOT_EXERCISED, cause)
+            self._because(Outcome.NOT_EXERCISED, cause)
         if "not-exercised" in self.plan.allow:
             allowed = self.causes.pop(Outcome.NOT_EXERCISED, [])
             self.notes.extend(f"not exercised, which was allowed: {cause}" for cause in allowed)

@@ -7,17 +7,17 @@ import functools
 import os
 import signal
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
 
-from checker import formats
+from checker import check, formats
 from harness.outcome import Outcome
 from harness.plan import plan_from
 from harness.report.summary import summary
 from harness.report.terminal import plain_lines
-from harness.run import judge as judging
 from harness.run.run import run
 from harness.store.errors import StoreFull
 from harness.store.history import HistoryWriter
@@ -38,8 +38,7 @@ from targets.leasekv.messages import Code, Response
 from targets.leasekv.wire import encode, request_decoder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Mapping
 
     from harness.plan import Plan
     from harness.run.result import RunResult
@@ -191,6 +190,11 @@ def go(cluster: FakeCluster, plan: Plan, tmp_path: Path, said: list[str] | None 
     return run(plan, store_dir=tmp_path / "runs", cluster_of=lambda *_: cluster, say=story.append)
 
 
+def counted(result: RunResult) -> Mapping[str, Mapping[str, int]]:
+    assert result.view.operations is not None
+    return result.view.operations
+
+
 def shown_of(result: RunResult) -> str:
     return "\n".join(plain_lines(summary(result.view)))
 
@@ -214,7 +218,7 @@ def test_a_run_ends_with_files_and_a_verdict(cluster: FakeCluster, tmp_path: Pat
     assert names == {"plan.yaml", "schedule.yaml", "history.jsonl", "verdict.json", "evidence", "logs"}
     assert result.outcome is Outcome.NOT_EXERCISED  # nobody wrote evidence
     assert result.json["violation"] is None
-    assert result.view.operations["read"]["ok"] > 20
+    assert counted(result)["read"]["ok"] > 20
     assert result.json["replay"] == f"lantern run {directory}/plan.yaml"
     assert plan_from(directory / "plan.yaml", {}) == plan()
     assert cluster.stopped == 1
@@ -387,8 +391,8 @@ def test_a_call_that_never_returns_ends_with_its_deadline(cluster: FakeCluster, 
     made = plan(election_ns=100 * MS, heartbeat_ns=10 * MS, margin_ns=0)
     result = go(cluster, made, tmp_path)
     assert time.monotonic() - began_s < 15
-    assert result.view.operations["write"].keys() == {"info"}
-    assert result.view.operations["read"].keys() == {"fail"}
+    assert counted(result)["write"].keys() == {"info"}
+    assert counted(result)["read"].keys() == {"fail"}
     assert result.outcome is not Outcome.PASS
 
 
@@ -414,7 +418,7 @@ def test_a_cluster_that_cannot_be_stopped_is_said(cluster: FakeCluster, tmp_path
     result = go(cluster, plan(), tmp_path)
     assert result.outcome is Outcome.HARNESS_FAILURE
     assert "will not stop" in str(result.reason)
-    assert result.view.operations["read"]["ok"] > 0
+    assert counted(result)["read"]["ok"] > 0
 
 
 def test_a_signal_while_checking_gives_the_check_up(
@@ -425,15 +429,14 @@ def test_a_signal_while_checking_gives_the_check_up(
         os.kill(os.getpid(), signal.SIGINT)  # the first only asks the check to end by itself
         raise AssertionError("nobody listened")
 
-    monkeypatch.setattr(judging, "check", endless)
+    monkeypatch.setattr("harness.run.judge.check", endless)
     result = go(cluster, plan(), tmp_path)
     assert result.outcome is Outcome.INTERRUPTED
     assert result.reason == "SIGINT while checking"
     # What was read is told, and what nobody looked at is not called nothing.
     assert result.json["operations"] > 20
     assert result.json["exercised"] is None
-    assert result.view.operations is not None
-    assert result.view.operations["read"]["ok"] > 20
+    assert counted(result)["read"]["ok"] > 20
     shown = shown_of(result)
     assert "claims nothing" not in shown
     assert "not counted" in shown
@@ -453,7 +456,7 @@ def test_a_check_in_a_hurry_ends_with_what_it_has_proved(
     cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster.told = stale_at_n3(cluster)
-    real = judging.check
+    real = check
 
     def proves_then_is_hurried(*arguments: Any, **how: Any) -> Any:
         report = real(*arguments, **how)
@@ -461,7 +464,7 @@ def test_a_check_in_a_hurry_ends_with_what_it_has_proved(
         assert how["budget"].clock() == float("inf")
         return report
 
-    monkeypatch.setattr(judging, "check", proves_then_is_hurried)
+    monkeypatch.setattr("harness.run.judge.check", proves_then_is_hurried)
     result = go(cluster, plan(), tmp_path)
     assert result.outcome is Outcome.VIOLATION
     assert result.view.proof is not None
@@ -471,13 +474,13 @@ def test_a_check_in_a_hurry_ends_with_what_it_has_proved(
 def test_a_check_that_is_hurried_before_it_proved_anything_is_interrupted(
     cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = judging.check
+    real = check
 
     def hurried(*arguments: Any, **how: Any) -> Any:
         os.kill(os.getpid(), signal.SIGINT)
         return real(*arguments, **how)
 
-    monkeypatch.setattr(judging, "check", hurried)
+    monkeypatch.setattr("harness.run.judge.check", hurried)
     result = go(cluster, plan(), tmp_path)
     assert result.outcome is Outcome.INTERRUPTED
     assert not any("time limit" in note for note in result.view.notes)
@@ -492,7 +495,7 @@ def test_a_signal_while_the_verdict_is_written_loses_nothing(
 
     def fsync(descriptor: int) -> None:
         real(descriptor)
-        if "verdict" in os.readlink(f"/proc/self/fd/{descriptor}"):
+        if "verdict" in str(Path(f"/proc/self/fd/{descriptor}").readlink()):
             for _ in range(times):
                 os.kill(os.getpid(), signal.SIGINT)
 
