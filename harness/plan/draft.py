@@ -8,7 +8,8 @@ values mean together is `harness.plan.resolve`'s.
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING, Any, Final
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
 
 import msgspec
 
@@ -79,8 +80,10 @@ def _checked(key: str, value: Any, where: Any) -> Any:
         checked = msgspec.convert(value, FIELDS[key].type, strict=True)
     except msgspec.ValidationError as error:
         sentence, _, path = str(error).partition(" - at `$")
-        inner = key + path.rstrip("`")
-        raise PlanError(f"{key}: {sentence}", where=where(inner)) from error
+        inner = path.rstrip("`")
+        place = where(key + inner)
+        named = "" if place.startswith("--") else f"{key}: "
+        raise PlanError(named + _refusal(key, value, sentence, inner), where=place) from error
     known = _KNOWN.get(key)
     if known is not None:
         words = [checked] if isinstance(checked, str) else checked
@@ -90,6 +93,30 @@ def _checked(key: str, value: Any, where: Any) -> Any:
     if isinstance(checked, tuple) and key in _LISTS and len(set(checked)) < len(checked):
         raise PlanError(f"{key}: something comes twice", where=where(key))
     return checked
+
+
+def _refusal(key: str, value: Any, sentence: str, inner: str) -> str:
+    """Say what is wrong with a value: with the words there are, or what was found in its place."""
+    words = choices(FIELDS[key].type)
+    if words:
+        known = {str(word) for word in words}
+        found = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+        wrong = next((word for word in found if isinstance(word, str) and word not in known), None)
+        if wrong is not None:
+            return unknown(wrong, "word", words)
+    bounded = "` <" in sentence or "` >" in sentence
+    found_here = f", found {str(value)[:40]}" if bounded and not inner else ""
+    return f"{sentence[:1].lower()}{sentence[1:]}{found_here}"
+
+
+def choices(kind: Any) -> tuple[str, ...]:
+    """Return the words that a field's type allows, if it allows words; for a list, in the list."""
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return tuple(word.value for word in kind)
+    if get_origin(kind) is Literal:
+        return tuple(word for word in get_args(kind) if isinstance(word, str))
+    inner = [choices(each) for each in get_args(kind) if each is not ...]
+    return next((words for words in inner if words), ())
 
 
 def _listed(key: str, value: Any) -> Any:
@@ -102,6 +129,8 @@ def _listed(key: str, value: Any) -> Any:
 
 def unknown(word: object, what: str, known: Iterable[str]) -> str:
     """Return a sentence for a word that is none of those known, with the closest of them."""
-    close = difflib.get_close_matches(str(word), list(known), n=1)
-    hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known)}"
+    names = list(dict.fromkeys(known))
+    close = difflib.get_close_matches(str(word), names, n=1)
+    there = f"there {'is' if len(names) == 1 else 'are'} {', '.join(names)}"
+    hint = f"did you mean '{close[0]}'?" if close else there
     return f"unknown {what} '{word}'; {hint}"

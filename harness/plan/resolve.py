@@ -107,7 +107,12 @@ def _choose(values: dict[str, Any], draft: Mapping[str, Given]) -> None:
     for key, known in (("policy", tuple(target.modes)), ("on", target.places)):
         asked = values.get(key, known[0])
         if asked not in known:
-            raise PlanError(unknown(asked, key, known), where=_where(draft, key))
+            sentence = (
+                f"{name} does not run on {asked}; it runs on {', '.join(known)}"
+                if key == "on"
+                else unknown(asked, key, known)
+            )
+            raise PlanError(sentence, where=_where(draft, key))
 
 
 def _bring(mistake: Mistake, values: dict[str, Any], draft: Mapping[str, Given]) -> None:
@@ -149,9 +154,11 @@ def _with_schedule(plan: Plan, draft: Mapping[str, Given]) -> Plan:
         source, schedule = ScheduleFrom.AIMED, aimed(bare)
     else:
         source, schedule = ScheduleFrom.SEED, schedules.drawn(plan)
-    if source is not ScheduleFrom.SEED and "faults" in draft and draft["faults"].value:
+    if source is not ScheduleFrom.SEED and _asks_for_faults(draft):
+        brought = "one is given" if "schedule" in draft else f"{', '.join(plan.mistakes)} brings one"
         raise PlanError(
-            "faults are drawn only where no schedule is given", where=_where(draft, "faults")
+            f"faults are drawn (or none are) only where no schedule is given, and {brought}",
+            where=_where(draft, "faults"),
         )
     bends = schedules.clock_mode(schedule)
     if bends is not ClockMode.NONE and plan.clock not in {ClockMode.NONE, bends}:
@@ -164,6 +171,14 @@ def _with_schedule(plan: Plan, draft: Mapping[str, Given]) -> Plan:
         schedule_from=source,
         schedule=schedules.dumped(schedule),
     )
+
+
+def _asks_for_faults(draft: Mapping[str, Given]) -> bool:
+    """Tell whether somebody decided what is to be drawn; a saved plan says that nothing was."""
+    if "faults" not in draft:
+        return False
+    faults = draft["faults"]
+    return bool(faults.value) or faults.option or "schedule" not in draft
 
 
 def _fits(plan: Plan, draft: Mapping[str, Given]) -> None:

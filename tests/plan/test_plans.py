@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.plan import Plan, PlanError, ScheduleFrom, plan_from
+from harness.plan.draft import unknown
 from harness.plan.dump import dump
 from harness.plan.resolve import node_config, rules_off
 from nemesis import AIMED, aimed
@@ -121,18 +122,24 @@ def test_a_kept_rule_is_not_switched_off() -> None:
         ),
         ({"mistake": "no-drift-margin", "drift_ppm": 1000}, "--drift-ppm: "),
         ({"mistake": "lease-wall-clock", "clock": "rate"}, "--clock: "),
-        ({"mistake": "role-only-read", "faults": "pause"}, "--faults: faults are drawn only where"),
+        ({"mistake": "role-only-read", "faults": "pause"}, "no schedule is given, and role-only-read"),
+        ({"mistake": "role-only-read", "faults": "none"}, "no schedule is given, and role-only-read"),
         ({"mistake": ["role-only-read", "no-applied-wait"]}, "needs policy readindex, not lease-renew"),
         ({"mistake": "role-only-raed"}, "did you mean 'role-only-read'?"),
         ({"policy": "lease"}, "--policy: unknown policy 'lease'"),
         ({"faults": "clock,gravity"}, "--faults: unknown faults 'gravity'"),
         ({"keep_rules": "L11"}, "no mistake of this plan switches that off"),
         ({"clients": 4}, "--clients: clients 4 is too few"),
-        ({"time": -1.0}, "--time: time: Expected `float` > 0"),
-        ({"on": "moon"}, "--on: "),
+        ({"time": -1.0}, "--time: expected `float` > 0.0, found -1.0"),
+        ({"nodes": 0}, "--nodes: expected `int` >= 1, found 0"),
+        ({"on": "moon"}, "--on: unknown word 'moon'; there are local, sim, docker"),
+        ({"on": "locl"}, "--on: unknown word 'locl'; did you mean 'local'?"),
+        ({"clock": "sun"}, "--clock: unknown word 'sun'; there are "),
+        ({"target": "etcd", "on": "local"}, "--on: etcd does not run on local; it runs on docker"),
         ({"seed": "x"}, "--seed: "),
         ({"drift_ppm": 600_000}, "heartbeat_ns"),
-        ({"allow": "everything"}, "--allow: "),
+        ({"allow": "everything"}, "--allow: unknown word 'everything'; there is not-exercised"),
+        ({"require": ["x"]}, "--require: unknown word 'x'; there is availability"),
         ({"compose": "c.yml"}, "--compose: a compose file is for containers"),
     ],
 )
@@ -146,8 +153,8 @@ def test_what_does_not_go_together_is_refused_before_anything_starts(
     ("text", "line", "sentence"),
     [
         ("seed: 1\nspeed: 9\n", 2, "unknown key 'speed'; did you mean 'seed'?"),
-        ("nodes: three\n", 1, "nodes: Expected `int`, got `str`"),
-        ("seed: 1\n\nnodes: 99\n", 3, "nodes: Expected `int` <= 9"),
+        ("nodes: three\n", 1, "nodes: expected `int`, got `str`"),
+        ("seed: 1\n\nnodes: 99\n", 3, "nodes: expected `int` <= 9, found 99"),
         ("mistake:\n  - role-only-read\n  - nothing\n", 3, "unknown mistake 'nothing'"),
         ("mistake: role-only-read\nnodes: 5\n", 2, "mistake role-only-read needs nodes 3"),
         ("schema: 2\n", 1, "schema"),
@@ -191,3 +198,20 @@ def test_a_plan_written_out_has_no_aliases_and_only_ascii(tmp_path: Path) -> Non
 
 def test_defaults_are_complete() -> None:
     assert Plan().node_names == ("n1", "n2", "n3")
+
+
+def test_a_saved_plan_of_a_mistake_takes_no_other_faults(tmp_path: Path) -> None:
+    saved = tmp_path / "plan.yaml"
+    saved.write_bytes(dump(plan_from(None, {"mistake": "role-only-read", "seed": 1})))
+    assert plan_from(saved, {}).faults == ()
+    assert "--faults: " in refused(saved, {"faults": "none"})
+
+
+def test_a_schedule_file_and_a_word_about_faults_contradict_each_other(tmp_path: Path) -> None:
+    file = written(tmp_path, "- {do: pause, target: leader}\n")
+    with pytest.raises(PlanError, match=r"--faults: .* one is given"):
+        plan_from(None, {"faults": "none"}, schedule_file=file)
+
+
+def test_a_word_that_is_known_twice_is_shown_once() -> None:
+    assert unknown("x", "policy", ["linearizable", "linearizable"]).count("linearizable") == 1
