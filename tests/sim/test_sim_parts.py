@@ -1,0 +1,176 @@
+"""The simulator's parts, one by one."""
+
+from __future__ import annotations
+
+import random
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from targets.clock import MS
+from targets.cluster import CLIENTS, Delayed, Dropped, Held, Link, Open
+from targets.leasekv.messages import Entry, Op
+from targets.leasekv.ports import HardState, Persist
+from targets.sim.clock import FOREVER_NS, NodeClock
+from targets.sim.disk import SimDisk
+from targets.sim.draws import Draws
+from targets.sim.guard import Escaped, sealed
+from targets.sim.heap import Heap
+from targets.sim.network import SimNetwork
+from targets.sim.weather import STILL, Weather
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def test_what_is_due_at_one_instant_happens_in_the_order_it_was_asked_for() -> None:
+    heap, seen = Heap(), list[str]()
+    for name in ("b", "a", "c"):
+        heap.at(5, seen.append, name)
+    heap.at(4, seen.append, "first")
+    heap.run_until(5)
+    assert seen == ["first", "b", "a", "c"]
+
+
+@given(st.integers(-900_000, 900_000), st.integers(0, 10**12), st.integers(0, 10**12))
+def test_a_clock_shows_a_reading_no_earlier_than_it_says_it_will(
+    rate_ppm: int, true_ns: int, ahead_ns: int
+) -> None:
+    clock = NodeClock(17, 1_000)
+    clock.bend(true_ns, rate_ppm=rate_ppm, wall_offset_ns=0)
+    wanted_ns = clock.read(true_ns).mono_ns + ahead_ns
+    at_ns = clock.true_at(wanted_ns)
+    assert clock.read(at_ns).mono_ns >= wanted_ns
+    assert at_ns == true_ns or clock.read(at_ns - 1).mono_ns < wanted_ns
+
+
+def test_a_bend_is_continuous_in_monotonic_time_and_a_step_in_wall_time() -> None:
+    clock = NodeClock(100, 1_000_000)
+    before = clock.read(50)
+    clock.bend(50, rate_ppm=200_000, wall_offset_ns=-7_000)
+    after = clock.read(50)
+    assert (after.mono_ns, after.wall_ns - before.wall_ns) == (before.mono_ns, -7_000)
+    clock.bend(50, rate_ppm=0, wall_offset_ns=0)
+    assert clock.read(50) == before
+
+
+def test_a_clock_that_stands_still_never_gets_anywhere() -> None:
+    clock = NodeClock(0, 0)
+    clock.bend(10, rate_ppm=-1_000_000, wall_offset_ns=0)
+    assert clock.read(10**15) == clock.read(10)
+    assert clock.true_at(11) == FOREVER_NS
+
+
+def record(seq: int, index: int) -> Persist:
+    return Persist(seq, HardState(seq, None), (Entry(index, 1, Op.WRITE, "k", index),))
+
+
+def test_a_kill_loses_what_was_not_synced_and_nothing_else() -> None:
+    disk = SimDisk(STILL, Draws(0, "disk"))
+    assert disk.take(record(1, 1))
+    disk.start_sync()
+    assert not disk.take(record(2, 2))
+    assert disk.end_sync() == 1
+    disk.start_sync()
+    disk.take(record(3, 3))
+    disk.crash()
+    restored = disk.start_boot()
+    assert (restored.boot, restored.hard.term, len(restored.entries)) == (1, 1, 1)
+
+
+def test_a_torn_write_leaves_a_prefix() -> None:
+    left = set()
+    for seed in range(40):
+        disk = SimDisk(Weather(torn=True), Draws(seed, "disk"))
+        for seq in (1, 2, 3):
+            disk.take(record(seq, seq))
+        disk.crash()
+        restored = disk.start_boot()
+        assert [entry.index for entry in restored.entries] == list(range(1, restored.hard.term + 1))
+        left.add(restored.hard.term)
+    assert left == {0, 1, 2, 3}
+
+
+def sent(
+    weather: Weather, act: Callable[[SimNetwork, Heap], None], *, source: str = "n1", many: int = 50
+) -> list[int]:
+    """Send numbers over one link, a millisecond apart; ``act`` happens in the middle."""
+    heap, heard = Heap(), list[int]()
+    network = SimNetwork(heap, ("n1", "n2"), weather, seed=1)
+    for number in range(many):
+        heap.at(number * MS, network.send, source, "n2", heard.append, number)
+    heap.at(many * MS // 2, act, network, heap)
+    heap.run_until(10**12)
+    return heard
+
+
+def test_a_quiet_link_delivers_everything_in_order() -> None:
+    wild = Weather(latency_max_ns=20 * MS, tail_ppm=100_000, tail_max_ns=50 * MS)
+    assert sent(wild, lambda *_: None) == list(range(50))
+
+
+def test_a_held_link_delivers_everything_in_order_once_it_opens() -> None:
+    def hold(network: SimNetwork, heap: Heap) -> None:
+        network.set(Link("n1", "n2"), Held())
+        heap.at(10**9, network.set, Link("n1", "n2"), Open())
+
+    assert sent(STILL, hold) == list(range(50))
+
+
+def test_a_dropped_link_loses_what_is_on_its_way_as_well() -> None:
+    def drop(network: SimNetwork, heap: Heap) -> None:
+        network.set(Link("n1", "n2"), Dropped())
+        heap.at(heap.now_ns + 10 * MS, network.set, Link("n1", "n2"), Open())
+
+    heard = sent(Weather(latency_min_ns=3 * MS, latency_max_ns=3 * MS), drop)
+    assert heard == [*range(22), *range(36, 50)]
+
+
+def test_a_delay_keeps_the_order_when_it_ends() -> None:
+    def slow(network: SimNetwork, heap: Heap) -> None:
+        network.set(Link("n1", "n2"), Delayed(20 * MS))
+        heap.at(heap.now_ns + 3 * MS, network.set, Link("n1", "n2"), Open())
+
+    assert sent(STILL, slow) == list(range(50))
+
+
+def test_the_weather_loses_doubles_and_reorders_messages_of_nodes_but_not_of_clients() -> None:
+    wild = Weather(latency_max_ns=5 * MS, loss_ppm=100_000, duplicate_ppm=200_000, reorder_ppm=200_000)
+    heard = sent(wild, lambda *_: None, many=300)
+    assert set(heard) < set(range(300))
+    assert len(heard) > len(set(heard))
+    assert heard != sorted(heard)
+    assert sent(wild, lambda *_: None, source=CLIENTS, many=300) == list(range(300))
+
+
+def test_a_generator_is_named_and_draws_the_closed_interval() -> None:
+    one, other = Draws(1, "a"), Draws(1, "b")
+    drawn = [one.between(3, 5) for _ in range(200)]
+    assert set(drawn) == {3, 4, 5}
+    assert drawn != [other.between(3, 5) for _ in range(200)]
+    again = Draws(1, "a")
+    assert drawn == [again.between(3, 5) for _ in range(200)]
+
+
+@pytest.mark.parametrize(
+    "escape",
+    [
+        lambda: time.sleep(0),
+        lambda: time.monotonic(),  # noqa: PLW0108 - looked up when it is called
+        lambda: random.random(),  # noqa: PLW0108
+        lambda: Path("/etc/hostname").read_text(),
+        lambda: socket.socket().close(),
+        lambda: threading.Thread(target=print).start(),
+    ],
+    ids=["sleep", "clock", "random", "file", "socket", "thread"],
+)
+def test_the_real_world_is_kept_out(escape: Callable[[], object]) -> None:
+    with pytest.raises(Escaped, match="inside the simulator"), sealed():
+        escape()
+    assert time.monotonic() > 0  # and let in again
