@@ -10,7 +10,7 @@ import msgspec
 
 from harness.outcome import Outcome
 from harness.run.run import run as run_plan
-from harness.run.simulate import judge_recording, keep, simulate
+from harness.run.simulate import judge_recording, keep, name_of, simulate
 
 if TYPE_CHECKING:
     from harness.plan.plan import Plan
@@ -98,6 +98,10 @@ def _real(entry: Entry, plan: Plan, store: str) -> Row:
 
 
 def kept(entry: Entry, seed: int, store: Path) -> str:
-    """Run a simulated seed again and keep all of it; return its directory."""
-    recording = simulate(entry.plan(seed))
+    """Run a simulated seed again and keep all of it, unless it is there; return its directory."""
+    plan = entry.plan(seed)
+    there = store / name_of(plan)
+    if (there / "verdict.json").exists():
+        return str(there)
+    recording = simulate(plan)
     return keep(recording, judge_recording(recording), store_dir=store).directory

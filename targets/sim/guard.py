@@ -84,7 +84,7 @@ def sealed() -> Iterator[None]:
     if not _GUARD.hooked:
         sys.addaudithook(_GUARD.hear)
         _GUARD.hooked = True
-    stood_for = [
+    stood_for: list[tuple[Any, str]] = [
         *((time, name) for name in _CLOCKS),
         *((random, name) for name in _CHANCES),
         (os, "urandom"),
