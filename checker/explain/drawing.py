@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _WIDTH: int = 60
 _LINES_MAX: int = 40
+_NAME_CHARS_MAX: int = 48
 
 
 def draw(part: Part) -> str:
@@ -30,7 +31,7 @@ def draw(part: Part) -> str:
     scale = min(4, max(1, _WIDTH // max(1, len(stamps))))
     rank = {stamp: min(i * scale, i * _WIDTH // len(stamps)) for i, stamp in enumerate(stamps)}
     shown = range(min(count, _LINES_MAX))
-    names = [f"p{show(part.operations[i].process)} {part.operations[i]}" for i in shown]
+    names = [_cut(f"p{show(part.operations[i].process)} {part.operations[i]}") for i in shown]
     margin = max(map(len, names), default=0)
     end = max(rank.values(), default=0) + 3
     lines = []
@@ -44,3 +45,11 @@ def draw(part: Part) -> str:
     if count > _LINES_MAX:
         lines.append(f"... and {count - _LINES_MAX} more")
     return "\n".join(lines)
+
+
+def _cut(name: str) -> str:
+    """Shorten a name that would push every interval off the screen; both of its ends tell something."""
+    if len(name) <= _NAME_CHARS_MAX:
+        return name
+    head = _NAME_CHARS_MAX * 2 // 3
+    return f"{name[:head]}...{name[head + 3 - _NAME_CHARS_MAX :]}"

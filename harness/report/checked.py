@@ -6,16 +6,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from checker.judging import NOT_LOOKED_AT
 from checker.values import show
 
 from .escape import plain
+from .fold import WIDTH, folded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from checker.verdict import KeyVerdict, Report, Violation
 
+NOT_JUDGED: Final = "not-judged"
+"""The word for a key that was passed over once another one was a violation: no budget ran out."""
+
 _SENTENCE_CHARS_MAX: Final = 2000
+_INDENT: Final = "  "
 
 
 def as_json(report: Report, *, load_s: float) -> dict[str, Any]:
@@ -50,9 +56,14 @@ def key_name(key: object) -> str:
     return key if isinstance(key, str) and not key.isdigit() else show(key)
 
 
+def key_word(verdict: KeyVerdict) -> str:
+    """Return how a key ended, in a word."""
+    return NOT_JUDGED if verdict.reason == NOT_LOOKED_AT else verdict.outcome.value
+
+
 def _key(verdict: KeyVerdict) -> dict[str, Any]:
     return {
-        "outcome": verdict.outcome.value,
+        "outcome": key_word(verdict),
         "seconds": round(verdict.seconds, 6),
         "operations": verdict.operations,
         "method": verdict.method.value,
@@ -63,18 +74,33 @@ def _key(verdict: KeyVerdict) -> dict[str, Any]:
 def lines(report: Report, *, path: str) -> Iterator[str]:
     """Yield the verdict on one file, what proves it, and what its reader must know."""
     word = report.outcome.value.upper().replace("-", " ")
-    size = f"{report.operations} operations on {len(report.keys)} keys"
-    yield f"{word}  {plain(path)}  ({report.format}, {report.model}, {size}, {report.seconds:.3f} s)"
-    yield f"  {plain(report.sentence, chars_max=_SENTENCE_CHARS_MAX)}"
+    head = f"{word}  {plain(path)}"
+    how = f"({report.format}, {report.model}, {report.size}, {report.seconds:.3f} s)"
+    if len(head) + len(how) + len(_INDENT) <= WIDTH:
+        yield f"{head}  {how}"
+    else:
+        yield head
+        yield f"{_INDENT}{how}"
+    yield from told(plain(report.sentence, chars_max=_SENTENCE_CHARS_MAX))
+    passed_over = sum(key_word(verdict) == NOT_JUDGED for verdict in report.keys)
+    if passed_over:
+        yield f"{_INDENT}{passed_over} of {len(report.keys)} keys not judged; --all judges every key"
     for found in report.violations:
         yield from _violation(found)
     for note in report.notes:
-        yield f"  note: {plain(note)}"
+        yield from told(f"note: {plain(note)}")
+
+
+def told(text: str, *, indent: str = _INDENT) -> list[str]:
+    """Return a sentence under the line that it belongs to; it is escaped already."""
+    return folded(text, first=indent, rest=f"{indent}  ")
 
 
 def _violation(found: Violation) -> Iterator[str]:
-    yield f"  key {plain(show(found.key))}:"
+    if found.key is not None:
+        yield f"{_INDENT}key {plain(show(found.key))}:"
     yield from (f"    {plain(line)}" for line in found.drawing.splitlines())
-    yield from (f"    {plain(state)}" for state in found.states)
+    for state in found.states:
+        yield from told(plain(state), indent="    ")
     if found.staleness is not None:
-        yield f"    {plain(found.staleness.read)}: {plain(found.staleness)}"
+        yield from told(f"{plain(found.staleness.read)}: {plain(found.staleness)}", indent="    ")

@@ -12,6 +12,7 @@ import msgspec
 
 from harness.outcome import Outcome
 
+from .claims import amount
 from .escape import plain
 
 if TYPE_CHECKING:
@@ -58,8 +59,15 @@ def _verdict(view: RunView) -> Iterator[Row]:
     yield Row("run", plain(view.title))
     word = view.outcome.value.upper().replace("-", " ")
     yield Row("outcome", f"{word}: {view.outcome.meaning}", _tone(view.outcome))
-    if view.reason is not None:
+    for planted in view.planted:
+        yield Row("planted", plain(planted, chars_max=_PROSE_CHARS_MAX))
+    if view.reason is not None and not _is_the_proof(view.reason, view.proof):
         yield Row("reason", plain(view.reason, chars_max=_PROSE_CHARS_MAX), _tone(view.outcome))
+
+
+def _is_the_proof(sentence: str, proof: Proof | None) -> bool:
+    """Tell whether a sentence says what the proof says, which stands by itself."""
+    return proof is not None and sentence.endswith(proof.sentence)
 
 
 def _tone(outcome: Outcome) -> str:
@@ -74,14 +82,12 @@ def _proof(proof: Proof) -> Iterator[Row]:
     yield Row("sentence", plain(proof.sentence, chars_max=_PROSE_CHARS_MAX), "bad")
     for line in proof.drawing:
         yield Row("", plain(line), "drawing")
-    for served in proof.served:
-        yield Row("served by", plain(served, chars_max=_PROSE_CHARS_MAX))
-    for fault in proof.faults:
-        yield Row("fault active", plain(fault))
-    if proof.rules:
-        yield Row("rules broken", plain(", ".join(proof.rules)), "bad")
-    if proof.resembles:
-        yield Row("looks like", plain(", ".join(proof.resembles)))
+    if proof.stale is not None:
+        yield Row("how stale", plain(proof.stale))
+    if proof.served is not None:
+        yield Row("who served", plain(proof.served, chars_max=_PROSE_CHARS_MAX))
+        for fault in proof.faults or ("none",):
+            yield Row("fault in force", plain(fault))
 
 
 def _load(view: RunView) -> Iterator[Row]:
@@ -119,17 +125,21 @@ def _exercised(view: RunView) -> Iterator[Row]:
     if not view.claims:
         yield Row("", "this policy claims nothing")
     for claim, count in view.claims.items():
-        yield Row(plain(claim), str(count) if count else "0 (not exercised)", "" if count else "warn")
+        text = amount(count, view.units.get(claim))
+        yield Row(plain(claim), text, "" if count else "warn")
 
 
 def _oracles(view: RunView) -> Iterator[Row]:
     if view.keys is None:
         yield Row("keys", "not checked", "warn")
         return
-    keys = ", ".join(f"{count} {word}" for word, count in sorted(view.keys.items())) or "none"
+    words = ((word.replace("-", " "), count) for word, count in sorted(view.keys.items()))
+    keys = ", ".join(f"{count} {word}" for word, count in words) or "none"
     yield Row("keys", plain(keys), "bad" if view.keys.get(Outcome.VIOLATION) else "")
     for oracle in view.oracles:
         said = f": {plain(oracle.said)}" if oracle.said else ""
+        if oracle.said and _is_the_proof(oracle.said, view.proof):
+            said = ": the proof above"
         yield Row(plain(oracle.name), plain(oracle.verdict) + said, _oracle_tone(oracle.verdict))
 
 

@@ -8,7 +8,6 @@ reader may want to copy, are never folded. What is printed has been escaped befo
 from __future__ import annotations
 
 import io
-import textwrap
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
@@ -16,13 +15,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from .fold import WIDTH, folded
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from .summary import Row, Section
 
 _INDENT: Final = 2
-_PLAIN_WIDTH: Final = 90
 _LABEL_ROOM_MAX: Final = 18
 _UNFOLDED: Final = frozenset({"drawing", "exact"})
 _STYLES: Final = {"good": "green", "bad": "bold red", "warn": "yellow", "drawing": "cyan", "note": "dim"}
@@ -34,7 +34,7 @@ def plain_lines(sections: Sequence[Section]) -> Iterator[str]:
     for section in sections:
         yield section.heading
         for row in section.rows:
-            for label, line in zip_longest([row.label], _folded(row), fillvalue=""):
+            for label, line in zip_longest([row.label], _folded(row, room), fillvalue=""):
                 yield f"{' ' * _INDENT}{label:<{room}}{line}".rstrip()
 
 
@@ -59,10 +59,10 @@ def coloured_lines(sections: Sequence[Section], *, width: int) -> Iterator[str]:
     yield from buffer.getvalue().splitlines()
 
 
-def _folded(row: Row) -> list[str]:
+def _folded(row: Row, room: int) -> list[str]:
     if row.tone in _UNFOLDED:
         return [row.text]
-    return textwrap.wrap(row.text, _PLAIN_WIDTH, break_long_words=False, break_on_hyphens=False) or [""]
+    return folded(row.text, width=WIDTH - _INDENT - room)
 
 
 def _label_room(sections: Sequence[Section]) -> int:

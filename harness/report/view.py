@@ -14,16 +14,18 @@ from harness.outcome import Outcome
 
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True):
-    """Why the history cannot be explained, and who is to blame for it as far as evidence tells."""
+    """Why the history cannot be explained, and who is to blame for it as far as evidence tells.
+
+    ``stale``: how far behind the offending read was; ``served``: who answered it, on which grounds.
+    """
 
     kind: str
     key: str | None
     sentence: str
     drawing: tuple[str, ...] = ()
-    served: tuple[str, ...] = ()
+    stale: str | None = None
+    served: str | None = None
     faults: tuple[str, ...] = ()
-    rules: tuple[str, ...] = ()
-    resembles: tuple[str, ...] = ()
 
 
 class FaultCount(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +59,9 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
 
     ``operations``: function -> how it ended -> count. ``stall``: the longest time without any
     operation that succeeded, as (length, start). ``claims``: what the policy promises to have
-    exercised, with its counts. None in place of counts is what nobody looked at, and not zero.
+    exercised, with its counts, and ``units`` what some of them are measured in. ``planted``: what is
+    known to be wrong with the target because it was put there, which convicts nobody of anything.
+    None in place of counts is what nobody looked at, and not zero.
     """
 
     outcome: Outcome
@@ -73,6 +77,8 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     oracles: tuple[OracleLine, ...]
     claims: Mapping[str, int] | None
     proof: Proof | None
+    planted: tuple[str, ...] = ()
+    units: Mapping[str, str] = {}
     notes: tuple[str, ...]
     directory: str
     replay: str

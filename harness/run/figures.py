@@ -98,7 +98,8 @@ def _did(installed: list[Injected]) -> str:
     ]
     words = [f"{word} {count}x" for word, count in hit.most_common(6)]
     if lasted_ns:
-        words.append(f"{min(lasted_ns) / 1e9:.1f} to {max(lasted_ns) / 1e9:.1f} s each")
+        least, most = (f"{end(lasted_ns) / 1e9:.1f}" for end in (min, max))
+        words.append(f"{least} s each" if least == most else f"{least} to {most} s each")
     return ", ".join(words)
 
 

@@ -32,6 +32,7 @@ from checker.timeline import build as build_timelines
 from checker.verdict import Outcome as CheckOutcome
 from harness.outcome import Outcome, worst
 from harness.plan.plan import ScheduleFrom
+from harness.report import checked
 from targets.catalog import find
 
 if TYPE_CHECKING:
@@ -277,7 +278,7 @@ class Hearing:
 
 def words_of_keys(report: Report | None) -> dict[str, int]:
     """Return how many keys ended how."""
-    return dict(Counter(key.outcome.value for key in report.keys)) if report is not None else {}
+    return dict(Counter(checked.key_word(key) for key in report.keys)) if report is not None else {}
 
 
 def oracle_json(oracles: list[OracleResult]) -> dict[str, Any]:

@@ -70,7 +70,8 @@ def observe(seen: Seen, conductor: Conductor) -> None:
     if conductor.unsettled:
         seen.notes.append("the cluster did not settle after the heal in time")
     if conductor.unread:
-        seen.notes.append(f"{conductor.unread} final reads were not answered")
+        reads = "1 final read was" if conductor.unread == 1 else f"{conductor.unread} final reads were"
+        seen.notes.append(f"{reads} not answered")
 
 
 def timing_of(plan: Plan) -> Timing:

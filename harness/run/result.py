@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from checker.proof import explain
+from harness import program
 from harness.outcome import Outcome
 from harness.report import checked
+from harness.report.claims import units
+from harness.report.proof import proof_of
 from harness.report.view import OracleLine, Proof, RunView
+from targets.leasekv.mistakes import MISTAKES
 
 from . import figures, injected
 from .judge import Judgement, Seen, oracle_json, words_of_keys
@@ -40,7 +43,7 @@ def result_of(
     windows = injected.windows(injected.from_origin(record, seen.load_ns).faults)
     proof = _proof(judged, windows)
     faults = figures.fault_counts(record)
-    replay = shlex.join(["lantern", "run", str(directory / "plan.yaml")])
+    replay = shlex.join([program.command(), "run", str(directory / "plan.yaml")])
     load_ns = seen.load_ns or (0, 0)
     history = judged.history
     view = RunView(
@@ -64,6 +67,12 @@ def result_of(
         ),
         claims=judged.exercised if judged.complete else None,
         proof=proof,
+        planted=tuple(
+            f"{each['mistake']}, which breaks rule {each['rule']}: {each['sentence']}"
+            " (known because it was planted, not because it was proved)"
+            for each in planted_json(plan)
+        ),
+        units=units(judged.exercised, plan.clock),
         notes=(*_causes(judged), *judged.notes),
         directory=str(directory),
         replay=replay,
@@ -80,20 +89,7 @@ def result_of(
 def _proof(judged: Judgement, windows: list[FaultWindow]) -> Proof | None:
     found = judged.report.violation if judged.report is not None else None
     if found is not None:
-        told = None
-        if judged.timelines is not None:
-            read = found.staleness.read if found.staleness is not None else None
-            told = explain(found.operations, judged.timelines, faults=windows, read=read)
-        stale = () if found.staleness is None else (str(found.staleness),)
-        served = stale if told is None else (*stale, *str(told).splitlines())
-        return Proof(
-            kind=found.kind,
-            key=None if found.key is None else checked.key_name(found.key),
-            sentence=found.sentence,
-            drawing=tuple(found.drawing.splitlines()),
-            served=served,
-            faults=() if told is None else told.faults,
-        )
+        return proof_of(found, judged.timelines, windows)
     for result in judged.oracles:
         if result.outcome.value == "violation":
             sentence = result.findings[0].sentence if result.findings else result.kind
@@ -123,7 +119,7 @@ def _json(plan: Plan, judged: Judgement, view: RunView, *, seen: Seen) -> dict[s
             "sentence": proof.sentence,
         }
         violation |= told["violation"] or {}
-        violation |= {"served": list(proof.served), "faults": list(proof.faults)}
+        violation |= {"served": proof.served, "faults": list(proof.faults)}
         told["violation"] = violation
     told |= {
         "outcome": judged.outcome.value,
@@ -134,7 +130,7 @@ def _json(plan: Plan, judged: Judgement, view: RunView, *, seen: Seen) -> dict[s
         "faults": figures.fault_json(view.faults),
         "exercised": None if view.claims is None else dict(view.claims),
         "oracles": oracle_json(judged.oracles),
-        "rules": list(proof.rules) if proof is not None else [],
+        "planted": planted_json(plan),
         "replay": view.replay,
         "by_outcome": {f: dict(ends) for f, ends in (view.operations or {}).items()},
         "reads": {path.path: {"reads": path.reads, "p50_ns": path.p50_ns} for path in view.reads},
@@ -153,9 +149,23 @@ def _operations(judged: Judgement, seen: Seen) -> dict[str, dict[str, int]] | No
     return {} if judged.complete or seen.load_ns is None else None
 
 
+def planted_json(plan: Plan) -> list[dict[str, str]]:
+    """Return what is wrong with the target because the plan put it there."""
+    mistakes = [MISTAKES[name] for name in plan.mistakes]
+    return [{"mistake": each.id, "rule": each.rule, "sentence": each.sentence} for each in mistakes]
+
+
 def _causes(judged: Judgement) -> list[str]:
-    """Everything else that went wrong, after the reason of the outcome itself."""
-    every = [(outcome, cause) for outcome, causes in judged.causes.items() for cause in causes]
+    """Everything else that went wrong, after the reason of the outcome itself.
+
+    What is proved stands with the proof and with the oracle that proved it.
+    """
+    every = [
+        (outcome, cause)
+        for outcome, causes in judged.causes.items()
+        for cause in causes
+        if outcome is not Outcome.VIOLATION
+    ]
     every.sort(key=lambda pair: pair[0].rank)
     return [f"{outcome.value}: {cause}" for outcome, cause in every if cause != judged.reason]
 

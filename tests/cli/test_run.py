@@ -50,7 +50,7 @@ def test_a_quiet_run_prints_one_object_and_leaves_a_run_that_can_be_judged_again
     done = lantern(*QUIET, "--time", "2", "--out", name, "--json")
     said = one_object(done.stdout)
     assert (done.returncode, said["outcome"]) == (0, "pass"), done.stderr.decode()
-    for key in ("operations", "keys", "seconds", "notes", "faults", "exercised", "oracles", "rules"):
+    for key in ("operations", "keys", "seconds", "notes", "faults", "exercised", "oracles", "planted"):
         assert key in said
     assert said["violation"] is None
     assert said["seed"] == 1
