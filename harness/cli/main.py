@@ -1,12 +1,15 @@
 """The guarded entry point: whatever happens in here, the exit code tells the truth.
 
 Python itself exits with 1 on an uncaught error, and 1 means *a proof exists*. So everything, failed
-imports included, runs inside `entry`, which maps each way out to a code of `harness.outcome`:
+imports included, runs inside `entry` (and its own import inside `lantern_chaos`), which maps each way
+out to a code of `harness.outcome`:
 
 * a verb returns an `Outcome`: its code;
-* click refuses the arguments: 2;
+* click refuses the arguments, or the store a name for a run directory: 2;
+* there is no room or no permission for a run directory: 6, with the sentence and no traceback;
 * anything else that is raised: 6, with one sentence and the place where the traceback was saved;
-* an interruption that no verb has taken care of: 130.
+* an interruption that no verb has taken care of: 130. One that comes once the end is decided changes
+  nothing any more, however often it is repeated.
 
 With ``--json`` each of these ends prints its one object as well. This module imports nothing but the
 standard library until it is inside the guard.
@@ -30,19 +33,32 @@ if TYPE_CHECKING:
 HARNESS_FAILURE: Final = 6
 INTERRUPTED: Final = 130
 
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 
 def entry() -> NoReturn:
     """Run the command line of this process and exit."""
     arguments = sys.argv[1:]
+    code: int | None = None
     try:
-        for stream in (sys.stdout, sys.stderr):
-            if stream is not None:  # what the locale cannot encode is shown as its escape
-                stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-        for number in (signal.SIGTERM, signal.SIGHUP):  # they mean what Ctrl-C means
-            signal.signal(number, _interrupt)
-        code = _guarded(arguments)
+        try:
+            for stream in (sys.stdout, sys.stderr):
+                if stream is not None:  # what the locale cannot encode is shown as its escape
+                    stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+            for number in _SIGNALS:  # they mean what Ctrl-C means
+                signal.signal(number, _interrupt)
+            code = _guarded(arguments)
+        finally:
+            for number in _SIGNALS:
+                signal.signal(number, signal.SIG_IGN)
     except KeyboardInterrupt:
-        code = _ended(arguments, "interrupted", "interrupted", code=INTERRUPTED)
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+        code = (
+            code
+            if code is not None
+            else _ended(arguments, "interrupted", "interrupted", code=INTERRUPTED)
+        )
     except BaseException as error:  # noqa: BLE001 - a process's edge: recorded, never taken for a verdict
         code = _ended(arguments, "harness-failure", recorded(error), code=HARNESS_FAILURE)
     _leave(code)
@@ -54,6 +70,7 @@ def _guarded(arguments: list[str]) -> int:
     from harness.cli.output import Output  # noqa: PLC0415 - inside the guard
     from harness.cli.verbs import lantern  # noqa: PLC0415 - inside the guard
     from harness.outcome import Outcome  # noqa: PLC0415 - inside the guard
+    from harness.store.errors import Refused, StoreError  # noqa: PLC0415 - inside the guard
 
     output = Output()
     try:
@@ -69,13 +86,22 @@ def _guarded(arguments: list[str]) -> int:
     except click.ClickException as error:
         _show_usage(error, output.story)
         return _ended(arguments, Outcome.USAGE.value, error.format_message(), code=Outcome.USAGE.code)
-    if output.lost is not None and outcome is Outcome.PASS:
-        raise OSError(output.lost)
+    except Refused as error:
+        output.story(f"Error: {error}")
+        return _ended(arguments, Outcome.USAGE.value, str(error), code=Outcome.USAGE.code)
+    except StoreError as error:
+        return _ended(
+            arguments, Outcome.HARNESS_FAILURE.value, str(error), code=Outcome.HARNESS_FAILURE.code
+        )
+    if output.lost is not None:
+        _write(sys.stderr, f"lantern: {output.lost}; the outcome was: {outcome}\n")
+        outcome = Outcome.HARNESS_FAILURE if outcome is Outcome.PASS else outcome
     return outcome.code
 
 
 def _ended(arguments: list[str], outcome: str, sentence: str, *, code: int) -> int:
     """Say how it ended where no verb is left to say it."""
+    sentence = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in sentence)
     if outcome != "usage":  # click has its own way of saying that
         _write(sys.stderr, f"lantern: {sentence}\n")
     if "--json" in arguments:

@@ -5,6 +5,7 @@
     StoreError            a run cannot be stored, or one cannot be read: harness failure
       +- StoreFull        the disk has no room left: stop the run cleanly, judge what was written
       +- NotARun          this is no run directory, or not one this version reads: usage
+      +- Refused          a new run directory cannot have this name: usage
 """
 
 from __future__ import annotations
@@ -20,3 +21,7 @@ class StoreFull(StoreError):  # noqa: N818 - a state of the disk
 
 class NotARun(StoreError):  # noqa: N818 - an answer to a question
     """A path given as a run directory is none that can be read."""
+
+
+class Refused(StoreError):  # noqa: N818 - an answer to a question
+    """A path asked for as a run directory is taken, or is none that a run could use."""

@@ -90,6 +90,16 @@ def read_bounded(path: Path, *, bytes_max: int) -> bytes:
     return data
 
 
+def list_real(path: Path) -> list[str]:
+    """Return the names in a directory that is one, and no link to one elsewhere; OSError otherwise."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        with os.scandir(descriptor) as entries:
+            return [entry.name for entry in entries]
+    finally:
+        os.close(descriptor)
+
+
 def copy_tail(source: Path, target: Path, *, bytes_max: int) -> bool:
     """Copy at most the last ``bytes_max`` bytes of a log; return whether the beginning was cut off."""
     with source.open("rb") as file:

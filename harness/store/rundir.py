@@ -13,15 +13,18 @@ trusts nothing either: sizes are capped, links are not followed, and nothing in 
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import shutil
+import tempfile
 import time
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from .errors import NotARun, StoreError, StoreFull
-from .files import copy_tail, make_directory, read_bounded, trouble, write_atomic
+from .errors import NotARun, Refused, StoreError, StoreFull
+from .files import copy_tail, list_real, make_directory, read_bounded, trouble, write_atomic
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +39,9 @@ VERDICT_MAX_BYTES: Final = 64 << 20
 EVIDENCE_MAX_BYTES: Final = 2 << 30
 LOG_MAX_BYTES: Final = 16 << 20
 NAMES_TRIED_MAX: Final = 1000
-_RESERVE: Final = ".reserve"
+_BAD_NAME: Final = frozenset(
+    {errno.ENAMETOOLONG, errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.EINVAL}
+)
 
 
 class RunDir:
@@ -44,6 +49,7 @@ class RunDir:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._reserve: int | None = None
 
     @property
     def name(self) -> str:
@@ -80,9 +86,27 @@ class RunDir:
         """The directory of each node's log."""
         return self.path / "logs"
 
+    def reserve(self) -> None:
+        """Set some room aside, really allocated, for what must be written even when the disk is full.
+
+        The file has no name: it goes with this process, however that ends.
+        """
+        with tempfile.TemporaryFile(dir=self.path, buffering=0) as file:
+            os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
+            self._reserve = os.dup(file.fileno())
+
     def release_reserve(self) -> None:
         """Give back the room that was set aside, so that verdict and schedule fit on a full disk."""
-        (self.path / _RESERVE).unlink(missing_ok=True)
+        reserve, self._reserve = self._reserve, None
+        if reserve is not None:
+            os.close(reserve)
+
+    def discard(self) -> None:
+        """Remove a run directory that nothing was written to; what holds something stays."""
+        self.release_reserve()
+        for path in (self.evidence, self.logs, self.path):
+            with contextlib.suppress(OSError):
+                path.rmdir()
 
     def cap_logs(self) -> None:
         """Cut logs that nobody will read in full down to their ends; it changes no verdict."""
@@ -109,7 +133,7 @@ class RunDir:
     def read_evidence(self) -> dict[str, bytes]:
         """Return every node's evidence by node, as bytes; nodes in order of their names."""
         try:
-            found = [entry.name for entry in os.scandir(self.evidence)]
+            found = list_real(self.evidence)
         except FileNotFoundError:
             return {}
         except OSError as error:
@@ -136,16 +160,20 @@ class RunDir:
 def create(name: str, *, store: Path, out: Path | None = None, stamped: bool = True) -> RunDir:
     """Make a run directory under ``store``, or exactly ``out``; raise `StoreError`.
 
+    `Refused` is for a name that no run can have, here or anywhere.
+
     ``stamped`` puts the time of day before the name.
     """
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + "-" if stamped else ""
+    _require_utf8(store if out is None else out)
     path = _create_in(store, f"{stamp}{name}") if out is None else _create_at(out)
     run = RunDir(path)
     try:
         for directory in (run.evidence, run.logs):
             make_directory(directory)
-        _reserve(path)
+        run.reserve()
     except OSError as error:
+        run.discard()
         raise trouble(error, path) from error
     return run
 
@@ -172,7 +200,7 @@ def _create_in(store: Path, name: str) -> Path:
                 continue
             return path
     except OSError as error:
-        raise trouble(error, store) from error
+        raise _no_directory(error, store) from error
     raise StoreError(f"{store}: {NAMES_TRIED_MAX} runs of this name are there already")
 
 
@@ -185,22 +213,28 @@ def _create_at(out: Path) -> Path:
             make_directory(out)
         except FileExistsError:
             if out.is_symlink() or not out.is_dir() or any(out.iterdir()):
-                raise StoreError(f"{out}: is there already and is not an empty directory") from None
+                raise Refused(f"{out}: is there already and is not an empty directory") from None
     except OSError as error:
-        raise trouble(error, out) from error
+        raise _no_directory(error, out) from error
     return out
+
+
+def _no_directory(error: OSError, path: Path) -> StoreError:
+    """Return why there can be no directory: for the name itself, or for want of room or permission."""
+    if error.errno in _BAD_NAME:
+        return Refused(f"{error.filename or path}: {error.strerror}: no run directory can be made there")
+    return trouble(error, path)
+
+
+def _require_utf8(path: Path) -> None:
+    """Refuse a path that the files of a run, which are UTF-8, could not name."""
+    try:
+        str(path.absolute()).encode()
+    except UnicodeEncodeError:
+        raise Refused(f"{path}: the path of a run directory has to be UTF-8 text") from None
 
 
 def _require_room(where: Path) -> None:
     free = shutil.disk_usage(where).free
     if free < FREE_MIN_BYTES:
         raise StoreFull(f"{where}: {free >> 20} MB free; a run wants at least {FREE_MIN_BYTES >> 20} MB")
-
-
-def _reserve(path: Path) -> None:
-    """Set some room aside, really allocated, for what must be written even when the disk is full."""
-    descriptor = os.open(path / _RESERVE, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    try:
-        os.posix_fallocate(descriptor, 0, RESERVE_BYTES)
-    finally:
-        os.close(descriptor)

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
+import sys
+import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 import pytest
 
+import lantern_chaos
 from harness.cli import main
 from harness.cli.verbs import lantern as command
 from harness.outcome import Outcome, worst
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from cli_lantern import Lantern
 
 VERBS = sorted(command.commands)
-ARGUMENTS: dict[str, tuple[str, ...]] = {"check": ("-",), "list": ("policies",)}
+ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "check": ("-",),
+    "list": ("policies",),
+    "replay": (".",),
+    "shrink": (".",),
+    "sweep": ("drift",),
+}
 
 
 def broken(verb: str, raising: str) -> str:
@@ -73,6 +82,113 @@ def test_a_failed_import_is_a_harness_failure(lantern: Lantern, module: str) -> 
     assert done.returncode == 6
     assert module.encode() in done.stderr
     assert json.loads(done.stdout)["outcome"] == "harness-failure"
+
+
+def installed(tmp_path: Path, *, path: Path) -> list[str]:
+    """Return the command of an installed package, with ``path`` before it where Python looks."""
+    site = tmp_path / "site-packages"
+    site.mkdir()
+    shutil.copy(lantern_chaos.__file__, site)
+    start = f"import sys; sys.path[:0] = {[str(path), str(site)]!r}\n"
+    return [sys.executable, "-P", "-c", start + "from lantern_chaos import entry\nentry()\n"]
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("harness/__init__.py", ""),
+        ("harness/__init__.py", "raise SystemExit(1)"),
+        ("harness/cli/main.py", "def entry(:"),
+        ("harness/cli/main.py", "raise MemoryError"),
+        ("harness/cli/main.py", "1 / 0"),
+    ],
+)
+def test_a_command_line_that_cannot_be_imported_is_a_harness_failure(
+    tmp_path: Path, file: str, text: str
+) -> None:
+    (tmp_path / "other" / file).parent.mkdir(parents=True)
+    (tmp_path / "other" / file).write_text(text)
+    command = installed(tmp_path, path=tmp_path / "other")
+    done = subprocess.run([*command, "list", "--json"], capture_output=True, timeout=20, check=False)
+    assert done.returncode == 6
+    assert b"Traceback" not in done.stderr
+    assert str(tmp_path / "other/harness").encode() in done.stderr
+    assert json.loads(done.stdout)["outcome"] == "harness-failure"
+
+
+def test_an_interruption_while_importing_exits_with_130(tmp_path: Path) -> None:
+    (tmp_path / "harness").mkdir()
+    (tmp_path / "harness/__init__.py").write_text("raise KeyboardInterrupt")
+    command = installed(tmp_path, path=tmp_path)
+    done = subprocess.run(command, capture_output=True, timeout=20, check=False)
+    assert (done.returncode, done.stderr) == (130, b"lantern: interrupted\n")
+
+
+def test_the_installed_command_starts_at_the_guard(lantern: Lantern) -> None:
+    told = tomllib.loads((Path(lantern_chaos.__file__).parent / "pyproject.toml").read_text())
+    assert told["project"]["scripts"] == {"lantern": "lantern_chaos:entry"}
+    assert "lantern_chaos.py" in told["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"]
+    done = lantern("list", "policies", patch="import lantern_chaos\nlantern_chaos.entry()")
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signals_after_the_end_change_nothing(lantern: Lantern, number: signal.Signals) -> None:
+    kill = f"os.kill(os.getpid(), {int(number)})"
+    patch = (
+        "import atexit, os\nfrom harness.cli.verbs import lantern\nfrom harness.outcome import Outcome\n"
+        f"def violated(*_, **__):\n    return Outcome.VIOLATION\n"
+        f"lantern.commands['doctor'].callback = violated\natexit.register(lambda: {kill})\n"
+    )
+    assert lantern("doctor", patch=patch).returncode == 1
+
+
+def test_a_signal_as_the_end_is_said_is_heard_once(lantern: Lantern) -> None:
+    patch = broken("doctor", "raise KeyboardInterrupt") + (
+        "import os, signal, sys\n"
+        "class Stream:\n"
+        "    def write(self, text):\n        os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    def flush(self): pass\n    def reconfigure(self, **_): pass\n"
+        "sys.stderr = Stream()\n"
+    )
+    assert lantern("doctor", patch=patch).returncode == 130
+
+
+def test_a_result_that_is_lost_is_said_whatever_the_outcome(lantern: Lantern) -> None:
+    (lantern.place / "empty.jsonl").write_text("")
+    done = lantern.shell("$LANTERN check empty.jsonl > /dev/full")
+    assert done.returncode == 4
+    assert b"could not be written" in done.stderr
+    assert b"not-exercised" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["n" * 300, "caf\udce9", "link", "file", "file/below"])
+def test_a_run_directory_that_cannot_be_is_a_usage_error_without_a_traceback(
+    lantern: Lantern, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    (tmp_path / "file").write_text("")
+    done = lantern("run", "--on", "sim", "--time", "1", "--out", name)
+    assert done.returncode == 2, done.stderr
+    assert b"Error: " in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "link"]
+
+
+def test_a_store_that_cannot_be_used_is_one_sentence_before_a_simulation(
+    lantern: Lantern, tmp_path: Path
+) -> None:
+    (tmp_path / "runs").write_text("")
+    done = lantern("run", "--on", "sim", "--time", "1")
+    assert done.returncode == 2
+    assert b"runs" in done.stderr
+    assert b"load" not in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["runs"]
+
+
+def test_a_story_nobody_can_hear_does_not_stop_a_simulation(lantern: Lantern) -> None:
+    done = lantern.shell("$LANTERN run --on sim --time 1 --seed 1 --faults none --json 2> /dev/full")
+    assert json.loads(done.stdout)["outcome"] != "harness-failure"
 
 
 def test_a_traceback_that_cannot_be_saved_is_printed(lantern: Lantern) -> None:

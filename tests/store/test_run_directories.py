@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.store import rundir
-from harness.store.errors import NotARun, StoreError, StoreFull
+from harness.store.errors import NotARun, Refused, StoreError, StoreFull
 from harness.store.files import copy_tail, read_bounded, write_atomic
 
 
@@ -74,11 +74,81 @@ def test_too_little_room_is_said_before_anything_starts(
 
 def test_room_is_set_aside_and_given_back(tmp_path: Path) -> None:
     run = rundir.create("x", store=tmp_path)
-    (reserve,) = (path for path in run.path.iterdir() if path.is_file())
+    (reserve,) = _open_files_in(run.path)
     assert reserve.stat().st_blocks * 512 >= rundir.RESERVE_BYTES
     run.release_reserve()
     run.release_reserve()
-    assert not reserve.exists()
+    assert _open_files_in(run.path) == []
+
+
+def test_what_is_set_aside_has_no_name_that_a_kill_could_leave(tmp_path: Path) -> None:
+    run = rundir.create("x", store=tmp_path)
+    assert {path.name for path in run.path.iterdir()} == {"evidence", "logs"}
+    run.release_reserve()
+
+
+def _open_files_in(place: Path) -> list[Path]:
+    """Return what this process holds open in a directory, named or not."""
+    opened = Path("/proc/self/fd")
+    links = {path: _target(path) for path in opened.iterdir()}
+    return [path for path, target in links.items() if target.startswith(f"{place}/")]
+
+
+def _target(path: Path) -> str:
+    try:
+        return str(path.readlink())
+    except FileNotFoundError:  # the descriptor of the listing itself
+        return ""
+
+
+def test_an_interrupted_write_leaves_nothing_in_the_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomic(tmp_path / "a", b"half")
+    monkeypatch.undo()
+    assert list(tmp_path.iterdir()) == []
+    write_atomic(tmp_path / "a", b"whole")
+    assert (tmp_path / "a").read_bytes() == b"whole"
+
+
+def test_evidence_behind_a_link_is_not_read(tmp_path: Path) -> None:
+    run = rundir.create("x", store=tmp_path)
+    run.evidence.rename(tmp_path / "elsewhere")
+    run.evidence.symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere/n1.jsonl").write_bytes(b"forged")
+    with pytest.raises(NotARun, match="evidence"):
+        run.read_evidence()
+
+
+@pytest.mark.parametrize(
+    "name", ["n" * 300, "file/below", "loop/below", "caf\udce9"], ids=["long", "file", "loop", "bytes"]
+)
+def test_a_name_that_no_run_can_have_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "loop").symlink_to("loop")
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(Refused):
+        rundir.create("x", store=tmp_path, out=tmp_path / name)
+    with pytest.raises(Refused):
+        rundir.create("x", store=tmp_path / name)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_run_directory_that_was_not_filled_is_discarded_and_a_filled_one_is_not(
+    tmp_path: Path,
+) -> None:
+    run = rundir.create("x", store=tmp_path)
+    run.discard()
+    assert list(tmp_path.iterdir()) == []
+    kept = rundir.create("x", store=tmp_path)
+    kept.plan.write_text("a plan")
+    kept.discard()
+    assert kept.plan.exists()
 
 
 def test_a_verdict_comes_back_and_an_unknown_schema_is_refused_by_name(tmp_path: Path) -> None:
