@@ -29,6 +29,8 @@ from .reading import TooLarge, held_bytes, history_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from checker import History
+
     from .output import Output
 
     Judged = tuple[Outcome, dict[str, Any], Iterable[str]]
@@ -84,6 +86,27 @@ def check(output: Output, /, paths: tuple[str, ...], *, as_json: bool, **how: An
     return worst(outcomes)
 
 
+class WrongModel(Exception):  # noqa: N818 - an answer: the user asked for it
+    """The model that was asked for is about other operations than the history."""
+
+
+def _speaks_of(history: History, name: str) -> None:
+    """Refuse a model named by the user that none of the history's functions is one of.
+
+    With ``auto``, or a function among others, the history is what is odd.
+    """
+    if name == "auto":
+        return
+    functions = MODELS[name].functions
+    found = {kind.f for kind in history.kinds}
+    if found and not found & functions:
+        sentence = (
+            f"--model {name} is about {', '.join(sorted(functions))}; this history holds"
+            f" {', '.join(sorted(found))} (`lantern list models` has the others)"
+        )
+        raise WrongModel(sentence)
+
+
 def _judge(path: str, **how: Any) -> Judged:
     """Return what is found of one path, as outcome, JSON and lines."""
     try:
@@ -92,7 +115,7 @@ def _judge(path: str, **how: Any) -> Judged:
         return _unjudged(path, Outcome.MALFORMED, str(error))
     except TooLarge as error:
         return _unjudged(path, Outcome.UNKNOWN, str(error))
-    except (OSError, StoreError) as error:
+    except (OSError, StoreError, WrongModel) as error:
         return _unjudged(path, Outcome.USAGE, str(error))
     except KeyboardInterrupt:
         return _unjudged(path, Outcome.INTERRUPTED, "interrupted")
@@ -107,6 +130,7 @@ def _verdict(path: str, **how: Any) -> Judged:
     history = read(data, name=name, format=how["format"], lenient=how["lenient"])
     del data
     load_s = time.monotonic() - began_s
+    _speaks_of(history, how["model"])
     report = check_history(
         history,
         model=how["model"],
@@ -124,11 +148,11 @@ def _verdict(path: str, **how: Any) -> Judged:
     lines = [*checked.lines(report, path=path)]
     outcome = Outcome(report.outcome.value)
     if path != "-" and Path(path).is_dir():
-        seen = look(Path(path), history)
+        seen = look(Path(path), history, report.violation)
         outcome = worst([outcome, seen.outcome])
-        said |= {"outcome": outcome, "oracles": seen.as_json(), "notes": [*said["notes"], *seen.notes]}
-        said["violation"] = said["violation"] or seen.violation_json()
-        lines += seen.lines()
+        said |= {"outcome": outcome, "notes": [*said["notes"], *seen.notes], **seen.as_json()}
+        said["violation"] = seen.violation_json(said["violation"])
+        lines = [*checked.lines(report, path=path, outcome=outcome), *seen.lines()]
     return outcome, said, lines
 
 
@@ -136,4 +160,4 @@ def _unjudged(path: str, outcome: Outcome, sentence: str) -> Judged:
     """Return what to say of a path that no verdict was reached on."""
     said = {"outcome": outcome, "error": sentence}
     word = outcome.upper().replace("-", " ")
-    return outcome, said, [f"{word}  {plain(path)}", f"  {plain(sentence, chars_max=2000)}"]
+    return outcome, said, [f"{word}  {plain(path)}", *checked.told(plain(sentence, chars_max=2000))]

@@ -1,26 +1,35 @@
 """A run directory, looked at again: what its nodes' evidence says under the policy its plan declares.
 
 Nothing but files is read, and nothing in them is acted on. Availability is not judged here: when the
-faults were healed is known to the run alone.
+faults were healed is known to the run alone. A run that was cut short, or that its own verdict does not
+vouch for, is judged as far as it went, and that is said.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from checker import exercised
 from checker.evidence_lines import MalformedEvidence, load
 from checker.oracles.judge import Declared, judge
 from checker.oracles.result import OracleOutcome, OracleResult
 from checker.timeline import build
-from harness.outcome import Outcome
+from harness.outcome import Outcome, worst
 from harness.plan import PlanError, from_file
 from harness.plan.resolve import resolve
+from harness.report.checked import told
+from harness.report.claims import amount, units
 from harness.report.escape import plain
+from harness.report.proof import proof_of
+from harness.report.view import Proof
+from harness.run import injected
 from harness.run.judge import oracle_json
-from harness.store.errors import StoreError
-from harness.store.rundir import existing
+from harness.store.errors import NotARun, StoreError
+from harness.store.files import read_bounded
+from harness.store.rundir import PLAN_MAX_BYTES, RunDir, existing
 from targets.catalog import find
 
 if TYPE_CHECKING:
@@ -28,23 +37,40 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from checker import History
+    from checker.proof import FaultWindow
+    from checker.verdict import Violation
+    from harness.plan import Plan
 
 NOT_JUDGED: Final = "availability"
+_CHARS_MAX: Final = 2000
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """What evidence says. ``notes`` tell what was torn off, or why nothing was judged."""
+    """What evidence says. ``notes`` tell what was torn off, or why nothing was judged.
+
+    ``proof``: who served what the history proves false; ``claims``: what was exercised of what the
+    policy claims, None where nobody could count.
+    """
 
     outcome: Outcome
     oracles: tuple[OracleResult, ...] = ()
     notes: tuple[str, ...] = ()
+    proof: Proof | None = None
+    claims: Mapping[str, int] | None = None
+    units: Mapping[str, str] = {}
 
     def as_json(self) -> dict[str, Any]:
-        """Return every oracle's answer by its name."""
-        return oracle_json([*self.oracles])
+        """Return what is told beside the history's own verdict."""
+        claims = None if self.claims is None else dict(self.claims)
+        return {"oracles": oracle_json([*self.oracles]), "exercised": claims}
 
-    def violation_json(self) -> dict[str, Any] | None:
-        """Return the first oracle's proof, in the shape of a history's."""
+    def violation_json(self, found: dict[str, Any] | None) -> dict[str, Any] | None:
+        """Return the history's proof with who is to blame, or an oracle's in the same shape."""
+        if found is not None:
+            proof = self.proof
+            return (
+                found if proof is None else {**found, "served": proof.served, "faults": [*proof.faults]}
+            )
         convicting = next(
             (each for each in self.oracles if each.outcome is OracleOutcome.VIOLATION), None
         )
@@ -54,25 +80,52 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
         return {"kind": convicting.kind, "key": None, "operations": [], "sentence": sentence}
 
     def lines(self) -> Iterator[str]:
-        """Yield a line an oracle, and the notes."""
+        """Yield who served, what was exercised, a line an oracle, and the notes."""
+        if self.proof is not None and self.proof.served is not None:
+            yield from told(f"who served: {plain(self.proof.served, chars_max=_CHARS_MAX)}")
+            for fault in self.proof.faults or ("none",):
+                yield from told(f"fault in force: {plain(fault)}")
+        if self.claims:
+            counts = (f"{claim} {amount(n, self.units.get(claim))}" for claim, n in self.claims.items())
+            yield from told(f"exercised: {', '.join(counts)}")
         for each in self.oracles:
-            yield f"  oracle {plain(each.name)}: {each.outcome.value}  {plain(_sentence(each))}".rstrip()
+            said = f"  {plain(_sentence(each), chars_max=_CHARS_MAX)}".rstrip()
+            yield from told(f"oracle {plain(each.name)}: {each.outcome.value}{said}")
         for note in self.notes:
-            yield f"  note: {plain(note)}"
+            yield from told(f"note: {plain(note)}")
 
 
-def look(directory: Path, history: History) -> Seen:
+def look(directory: Path, history: History, violation: Violation | None = None) -> Seen:
     """Ask every oracle about a run directory; evidence that is broken is malformed, like a history."""
-    try:
-        return _look(directory, history)
-    except MalformedEvidence as error:
-        return Seen(outcome=Outcome.MALFORMED, notes=(f"evidence: {error}",))
-    except (PlanError, StoreError) as error:
-        return Seen(outcome=Outcome.PASS, notes=(f"only the history was judged: {error}",))
-
-
-def _look(directory: Path, history: History) -> Seen:
     run = existing(directory)
+    notes = tuple(_of_the_run(run))
+    try:
+        seen = _look(run, history, violation)
+    except MalformedEvidence as error:
+        seen = Seen(outcome=Outcome.MALFORMED, notes=(f"evidence: {error}",))
+    except (PlanError, StoreError) as error:
+        seen = Seen(outcome=Outcome.PASS, notes=(f"only the history was judged: {error}",))
+    return msgspec.structs.replace(seen, notes=(*notes, *seen.notes))
+
+
+def _of_the_run(run: RunDir) -> Iterator[str]:
+    """Yield what the run's own verdict says against relying on what is judged here."""
+    if not run.verdict.exists():
+        yield "this run has no verdict.json: it was cut short, and is judged as far as it went"
+        return
+    try:
+        verdict = run.read_verdict()
+    except NotARun as error:
+        yield f"what the run itself ended with is not known: {error}"
+        return
+    ended = verdict.get("outcome")
+    if ended in {Outcome.PASS, Outcome.VIOLATION}:
+        return
+    short = ", cut short, and is judged as far as it went" if ended == Outcome.INTERRUPTED else ""
+    yield f"the run itself ended as {ended}{short}: {verdict.get('reason')}"
+
+
+def _look(run: RunDir, history: History, violation: Violation | None) -> Seen:
     evidence = run.read_evidence()
     if not evidence:
         return Seen(outcome=Outcome.PASS, notes=("only the history was judged: there is no evidence",))
@@ -81,15 +134,42 @@ def _look(directory: Path, history: History) -> Seen:
     files = {node: load(data, str(run.evidence / f"{node}.jsonl")) for node, data in evidence.items()}
     origin_ns = history.header.origin_ns if history.header is not None else 0
     timelines = build([line for file in files.values() for line in file.lines], origin_ns=origin_ns)
-    owed = find(plan.target).modes[plan.policy].overlap
-    declared = Declared(nodes=plan.node_names, drift_ppm=plan.drift_ppm, overlap=owed, promise=owed)
-    oracles = tuple(each for each in judge(history, timelines, declared) if each.name != NOT_JUDGED)
-    convicted = any(each.outcome is OracleOutcome.VIOLATION for each in oracles)
-    return Seen(
-        outcome=Outcome.VIOLATION if convicted else Outcome.PASS,
-        oracles=oracles,
-        notes=tuple(note for file in files.values() for note in file.notes),
+    mode = find(plan.target).modes[plan.policy]
+    declared = Declared(
+        nodes=plan.node_names, drift_ppm=plan.drift_ppm, overlap=mode.overlap, promise=mode.overlap
     )
+    oracles = tuple(each for each in judge(history, timelines, declared) if each.name != NOT_JUDGED)
+    notes = [note for file in files.values() for note in file.notes]
+    windows, unread = _faults(run)
+    counts = exercised.count(history, timelines)
+    claims = {claim: counts.get(claim, 0) for claim in mode.claims}
+    return Seen(
+        outcome=_outcome(plan, oracles, claims),
+        oracles=oracles,
+        notes=(*notes, *unread),
+        proof=None if violation is None else proof_of(violation, timelines, windows),
+        claims=claims,
+        units=units(claims, plan.clock),
+    )
+
+
+def _outcome(plan: Plan, oracles: tuple[OracleResult, ...], claims: Mapping[str, int]) -> Outcome:
+    """Return what evidence comes to: a pass is worth what was exercised, here as in a run."""
+    outcomes = [Outcome.PASS]
+    if any(each.outcome is OracleOutcome.VIOLATION for each in oracles):
+        outcomes.append(Outcome.VIOLATION)
+    if not all(claims.values()) and "not-exercised" not in plan.allow:
+        outcomes.append(Outcome.NOT_EXERCISED)
+    return worst(outcomes)
+
+
+def _faults(run: RunDir) -> tuple[list[FaultWindow], tuple[str, ...]]:
+    """Return the faults that took hold, and a note if nobody knows."""
+    try:
+        data = read_bounded(run.schedule, bytes_max=PLAN_MAX_BYTES)
+        return injected.windows(injected.read(data, name=str(run.schedule))), ()
+    except StoreError as error:
+        return [], (f"which faults were in force is not known: {error}",)
 
 
 def _sentence(result: OracleResult) -> str:

@@ -71,9 +71,12 @@ def _key(verdict: KeyVerdict) -> dict[str, Any]:
     }
 
 
-def lines(report: Report, *, path: str) -> Iterator[str]:
-    """Yield the verdict on one file, what proves it, and what its reader must know."""
-    word = report.outcome.value.upper().replace("-", " ")
+def lines(report: Report, *, path: str, outcome: str | None = None) -> Iterator[str]:
+    """Yield the verdict on one file, what proves it, and what its reader must know.
+
+    ``outcome`` is that of more than the history, where there is more.
+    """
+    word = (outcome or report.outcome.value).upper().replace("-", " ")
     head = f"{word}  {plain(path)}"
     how = f"({report.format}, {report.model}, {report.size}, {report.seconds:.3f} s)"
     if len(head) + len(how) + len(_INDENT) <= WIDTH:

@@ -277,3 +277,24 @@ def test_the_verb_can_be_called_in_process(tmp_path: Path, capsys: pytest.Captur
 def test_a_paranoid_check_says_the_same(lantern: Lantern, tmp_path: Path) -> None:
     assert lantern("check", "--paranoid", save(tmp_path, "good.jsonl", GOOD)).returncode == 0
     assert lantern("check", "--paranoid", save(tmp_path, "stale.jsonl", STALE)).returncode == 1
+
+
+def test_a_model_of_other_operations_is_the_users_error_and_one_odd_operation_is_the_files(
+    lantern: Lantern, tmp_path: Path
+) -> None:
+    good = save(tmp_path, "good.jsonl", GOOD)
+    done = lantern("check", good, "--model", "mutex", "--json")
+    (said,) = objects(done.stdout)
+    assert (done.returncode, said["outcome"]) == (2, "usage")
+    assert "acquire, release" in said["error"]
+    assert "read, write" in said["error"]
+    odd = [*GOOD, line(3, "invoke", "acquire"), line(3, "ok", "acquire")]
+    assert lantern("check", save(tmp_path, "odd.jsonl", odd), "--model", "cas-register").returncode == 5
+    assert lantern("check", good, "--model", "cas-register").returncode == 0
+
+
+def test_every_line_of_a_proof_fits_into_eighty_columns(lantern: Lantern, tmp_path: Path) -> None:
+    shown = lantern("check", save(tmp_path, "stale.jsonl", STALE)).stdout.decode()
+    assert "VIOLATION" in shown
+    path = str(tmp_path)
+    assert all(len(text) <= 80 or path in text for text in shown.splitlines())

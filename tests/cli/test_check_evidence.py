@@ -11,7 +11,11 @@ import pytest
 from checker.evidence import Booted, Checked, EvidenceLine, Fact, OwnClock, RoleChanged, TermChanged
 from checker.evidence_lines import encode, header
 from harness.plan import plan_from
-from harness.plan.dump import dump
+from harness.plan.dump import dump, to_yaml
+from harness.run.injected import schedule_of
+from nemesis.faults import Pause, Standing
+from nemesis.machine import Record
+from nemesis.machine.record import Injected
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
     from cli_lantern import Lantern
 
 MS = 1_000_000
+ASKED = {"seed": 1, "faults": "none", "allow": "not-exercised"}
 HISTORY = [
     '{"schema":1,"kind":"lantern-history","origin_ns":0}',
     '{"process":0,"type":"invoke","f":"write","key":"x","value":1}',
@@ -54,7 +59,7 @@ def run(tmp_path: Path) -> Path:
     """A run in which n1 led alone, and then n2."""
     place = tmp_path / "run"
     (place / "evidence").mkdir(parents=True)
-    (place / "plan.yaml").write_bytes(dump(plan_from(None, {"seed": 1, "faults": "none"})))
+    (place / "plan.yaml").write_bytes(dump(plan_from(None, ASKED)))
     (place / "history.jsonl").write_text("\n".join(HISTORY) + "\n")
     (place / "evidence/n1.jsonl").write_bytes(leading("n1", 1, since_ms=100, until_ms=900))
     (place / "evidence/n2.jsonl").write_bytes(leading("n2", 2, since_ms=1000, until_ms=1900))
@@ -85,8 +90,7 @@ def test_two_leases_at_once_are_a_violation_of_their_own_kind(lantern: Lantern, 
 
 def test_a_policy_without_leases_is_not_convicted_of_their_overlap(lantern: Lantern, run: Path) -> None:
     (run / "evidence/n2.jsonl").write_bytes(leading("n2", 2, since_ms=500, until_ms=1900))
-    asked = {"seed": 1, "faults": "none", "policy": "log-read"}
-    (run / "plan.yaml").write_bytes(dump(plan_from(None, asked)))
+    (run / "plan.yaml").write_bytes(dump(plan_from(None, {**ASKED, "policy": "log-read"})))
     assert judged(lantern, run)[0] == 0
 
 
@@ -125,3 +129,88 @@ def test_a_directory_that_is_no_run_is_a_usage_error(lantern: Lantern, tmp_path:
     (tmp_path / "empty").mkdir()
     code, said = judged(lantern, tmp_path / "empty")
     assert (code, said["outcome"]) == (2, "usage")
+
+
+def test_what_the_policy_claims_and_nobody_saw_is_no_pass(lantern: Lantern, run: Path) -> None:
+    (run / "plan.yaml").write_bytes(dump(plan_from(None, {"seed": 1, "faults": "none"})))
+    code, said = judged(lantern, run)
+    assert (code, said["outcome"]) == (4, "not-exercised")
+    assert said["exercised"] == {
+        "lease-reads": 0,
+        "leader-changes": 1,
+        "deposed-reads": 0,
+        "clock-bend": 0,
+    }
+    shown = lantern("check", str(run)).stdout.decode()
+    assert shown.startswith("NOT EXERCISED")
+    assert "deposed-reads 0 (not exercised)" in " ".join(shown.split())
+
+
+@pytest.mark.parametrize(
+    ("verdict", "wanted"),
+    [
+        (None, "no verdict.json: it was cut short"),
+        ("interrupted", "the run itself ended as interrupted, cut short"),
+        ("harness-failure", "the run itself ended as harness-failure: why"),
+        ("unknown", "the run itself ended as unknown: why"),
+        ("pass", None),
+        ("violation", None),
+    ],
+)
+def test_a_run_that_its_own_verdict_does_not_vouch_for_is_told_of(
+    lantern: Lantern, run: Path, verdict: str | None, wanted: str | None
+) -> None:
+    if verdict is not None:
+        told = {"schema": 1, "kind": "lantern-verdict", "outcome": verdict, "reason": "why"}
+        (run / "verdict.json").write_text(json.dumps(told))
+    notes = judged(lantern, run)[1]["notes"]
+    about = [note for note in notes if "this run" in note or "the run itself" in note]
+    assert len(about) == (wanted is not None)
+    assert all(wanted is not None and wanted in note for note in about)
+
+
+def test_who_served_a_stale_read_and_the_faults_then_are_told_as_the_run_tells_them(
+    lantern: Lantern, run: Path
+) -> None:
+    lines = HISTORY[:1]
+    for at, (process, kind, f, value) in enumerate(
+        [
+            (0, "invoke", "write", 1),
+            (0, "ok", "write", 1),
+            (0, "invoke", "write", 2),
+            (0, "ok", "write", 2),
+            (1, "invoke", "read", None),
+            (1, "ok", "read", 1),
+        ]
+    ):
+        event = {"process": process, "type": kind, "f": f, "key": "x", "value": value, "node": "n1"}
+        event |= {"time_ns": (200 + 10 * at) * MS}
+        if kind == "ok" and f == "read":
+            event["evidence"] = {"path": "lease", "term": 1}
+        lines = [*lines, json.dumps(event)]
+    (run / "history.jsonl").write_text("\n".join(lines) + "\n")
+    paused = Injected(
+        id=1,
+        episode="storm",
+        repetition=1,
+        step="0",
+        fault=Pause(("n2",)),
+        roles={},
+        asked_ns=20 * MS,
+        standing=Standing.INSTALLED,
+        installed_ns=21 * MS,
+        healed_ns=500 * MS,
+    )
+    load_ns = (200 * MS, 900 * MS)
+    schedule = schedule_of("a-run", load_ns, Record(faults=(paused,)))
+    (run / "schedule.yaml").write_bytes(to_yaml(schedule))
+    code, said = judged(lantern, run)
+    assert (code, said["violation"]["kind"]) == (1, "history")
+    assert "n1 answered read -> 1" in said["violation"]["served"]
+    assert "from its lease in term 1" in said["violation"]["served"]
+    assert said["violation"]["faults"] == ["pause (n2), step 0"]
+    shown = lantern("check", str(run)).stdout.decode()
+    assert "who served: n1 answered" in shown
+    assert "fault in force: pause (n2), step 0" in shown
+    (run / "schedule.yaml").write_text("schema: 7\n")
+    assert any("which faults" in note and "7" in note for note in judged(lantern, run)[1]["notes"])
