@@ -29,11 +29,11 @@ from .ports import (
     FromSession,
     Interrupt,
     NodeGone,
-    Phase,
     PollStatus,
     Record,
     WakeUp,
 )
+from .story import Story
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -117,8 +117,7 @@ class Drive:
         self._cluster = cluster
         self._history = history
         self._origin_ns = origin_ns
-        self._say = say
-        self._said: Phase | None = None
+        self._story = Story(say)
         self._connections: dict[int, Connection] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._dials: dict[int, asyncio.Task[None]] = {}
@@ -162,6 +161,7 @@ class Drive:
             match effect:
                 case Record(line):
                     self._history.add(line)
+                    self._story.line(line)
                     if not self._flushing:
                         self._flushing = True
                         self._loop.call_soon(self._flush)
@@ -179,9 +179,7 @@ class Drive:
                     self._order(effect)
                 case Finished():
                     self._finished.set()
-        if self._conductor.phase is not self._said:
-            self._said = self._conductor.phase
-            self._say(f"{self.now_ns() / 1e9:6.2f} s  {self._said.value}")
+        self._story.phase(self._conductor.phase, self.now_ns())
         self._arm()
 
     # Time.
@@ -249,6 +247,7 @@ class Drive:
         finally:
             self._polled.discard(node)
         if status is not None:
+            self._story.status(status, self.now_ns())
             self._feed(StatusSeen(status))
         elif self._cluster.state(node) is ProcessState.GONE:
             self._feed(NodeGone(node))

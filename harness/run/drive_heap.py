@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from checker.events import NEMESIS
 from nemesis.ports import Happened, Heal, Inject, StatusSeen
 from targets.cluster import ProcessState
 from targets.session import Close, Open, SessionInput, Transmit
@@ -24,11 +25,11 @@ from .ports import (
     ForProcess,
     FromSession,
     NodeGone,
-    Phase,
     PollStatus,
     Record,
     WakeUp,
 )
+from .story import Story
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,8 +59,7 @@ class Drive:
         self._conductor = conductor
         self._cluster = cluster
         self._heap = heap
-        self._say = say
-        self._said: Phase | None = None
+        self._story = Story(say)
         self._connections: dict[int, int] = {}
         self._wake_ns = -1
         self._finished = False
@@ -80,6 +80,8 @@ class Drive:
             match effect:
                 case Record(line):
                     self.events.append(line)
+                    if line.process == NEMESIS:
+                        self._story.line(line)
                 case ForProcess(process, Transmit(message)):
                     number = self._connections.get(process)
                     if number is not None:
@@ -94,9 +96,7 @@ class Drive:
                     self._order(effect)
                 case Finished():
                     self._finished = True
-        if conductor.phase is not self._said:
-            self._said = conductor.phase
-            self._say(f"{self._heap.now_ns / 1e9:6.2f} s  {self._said.value}")
+        self._story.phase(conductor.phase, self._heap.now_ns)
         self._arm()
 
     # Time.
@@ -141,6 +141,7 @@ class Drive:
         for node in self._cluster.nodes:
             status = self._cluster.status(node)
             if status is not None:
+                self._story.status(status, self._heap.now_ns)
                 self._feed(StatusSeen(status))
             elif self._cluster.state(node) is ProcessState.GONE:
                 self._feed(NodeGone(node))
