@@ -1,14 +1,15 @@
 """Oracle 7: what each node's clocks really did, against the true clock and the declared bound.
 
 It accuses nobody. A lease is sound only while every clock's rate stays within ``drift_ppm`` of true
-time; this tells a broken rule from a broken assumption. Its findings are notes.
+time; this tells a broken rule from a broken assumption. Where one was broken it says *outside*.
 
-Rate: over stretches of about ``window_ns`` within one boot, what the monotonic clock counted is
-compared with what certainly passed. With stamps ``[b, a]`` at the start and ``[b', a']`` at the end,
-the true length lies in ``[b' - a, a' - b]``, so the rate in ``[own/(a' - b), own/(b' - a)]``; what is
-reported is the end of that interval nearer to no error. A fake moves in steps of a few milliseconds,
-which the leases' fixed margin pays for; so the bound counts as broken only if a window is off by more
-than the bound and `GRANULARITY_NS`.
+Rate: over stretches within one boot, of about ``window_ns`` and of every doubling of it that the boot
+has room for, what the monotonic clock counted is compared with what certainly passed. With stamps
+``[b, a]`` at the start and ``[b', a']`` at the end, the true length lies in ``[b' - a, a' - b]``, so the
+rate in ``[own/(a' - b), own/(b' - a)]``; what is reported is the end of that interval nearer to no
+error. A fake moves in steps of a few milliseconds, which the leases' fixed margin pays for; so the bound
+counts as broken only if a window is off by more than the bound and `GRANULARITY_NS`; the longer the
+window, the smaller an error that can be told.
 
 Offset: how far the wall clock ran from the true clock since the node's first line. A wall clock that
 counts a bent monotonic time drifts along with it.
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from checker.oracles.result import Finding, OracleResult, noted, unavailable
+from checker.oracles.result import Finding, OracleResult, assumed, unavailable
 from checker.timeline import MS, SECOND
 
 if TYPE_CHECKING:
@@ -79,22 +80,26 @@ def clock_audit(
         for report in reports
         if report.first_outside_ns is not None
     ]
-    return noted(NAME, KIND, findings, figures)
+    return assumed(NAME, KIND, findings, figures)
 
 
 def measure(timeline: Timeline, *, drift_ppm: int | None = None, window_ns: int = SECOND) -> ClockReport:
-    """Measure one node over every stretch of ``window_ns``, four to a window."""
+    """Measure one node over stretches of ``window_ns`` and its doublings, four to a window."""
     worst = windows = outside = 0
     first = None
     for boot in timeline.boots:
-        for start, end in _windows(timeline, boot, window_ns):
-            windows += 1
-            error_ppm = _rate_error_ppm(timeline, start, end)
-            if abs(error_ppm) > abs(worst):
-                worst = error_ppm
-            if drift_ppm is not None and abs(error_ppm) > drift_ppm + GRANULARITY_NS * PPM // window_ns:
-                outside += 1
-                first = first or (timeline.before_ns[start], timeline.after_ns[end])
+        length_ns = window_ns
+        while stretches := list(_windows(timeline, boot, length_ns)):
+            windows += len(stretches)
+            for start, end in stretches:
+                error_ppm = _rate_error_ppm(timeline, start, end)
+                if abs(error_ppm) > abs(worst):
+                    worst = error_ppm
+                slack_ppm = GRANULARITY_NS * PPM // length_ns
+                if drift_ppm is not None and abs(error_ppm) > drift_ppm + slack_ppm:
+                    outside += 1
+                    first = first or (timeline.before_ns[start], timeline.after_ns[end])
+            length_ns *= 2
     return ClockReport(timeline.node, worst, _wall_offset_ns(timeline), windows, outside, first)
 
 

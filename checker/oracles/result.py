@@ -2,8 +2,9 @@
 
 An oracle judges facts, never the policy: it says what it saw and how surely. *ok* means nothing was
 seen that must not be; findings of an ok result are notes. *violation* is a proof, certain over the
-bracketing stamps. *unavailable* means the facts to judge by are missing, with the reason; it is never
-read as ok.
+bracketing stamps. *outside* means that what a proof would rest on did not hold: nobody is accused, and
+nobody should read it as ok. *unavailable* means the facts to judge by are missing, with the reason; it
+is never read as ok.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ FINDINGS_MAX: Final = 20
 
 
 class OracleOutcome(StrEnum):
-    """The three things an oracle can say."""
+    """The four things an oracle can say."""
 
     OK = "ok"
     VIOLATION = "violation"
+    OUTSIDE = "outside"
     UNAVAILABLE = "unavailable"
 
 
@@ -68,6 +70,19 @@ def judged(
         name=name,
         kind=kind,
         outcome=OracleOutcome.VIOLATION if findings else OracleOutcome.OK,
+        findings=tuple(findings[:FINDINGS_MAX]),
+        figures={**(figures or {}), "findings": len(findings)},
+    )
+
+
+def assumed(
+    name: str, kind: str, findings: Sequence[Finding], figures: dict[str, int | float] | None = None
+) -> OracleResult:
+    """Return *outside* if there is any finding, else *ok*."""
+    return OracleResult(
+        name=name,
+        kind=kind,
+        outcome=OracleOutcome.OUTSIDE if findings else OracleOutcome.OK,
         findings=tuple(findings[:FINDINGS_MAX]),
         figures={**(figures or {}), "findings": len(findings)},
     )

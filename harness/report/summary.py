@@ -144,4 +144,4 @@ def _oracles(view: RunView) -> Iterator[Row]:
 
 
 def _oracle_tone(verdict: str) -> str:
-    return {"ok": "good", "violation": "bad"}.get(verdict, "")
+    return {"ok": "good", "violation": "bad", "outside": "warn"}.get(verdict, "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -60,11 +61,11 @@ def test_a_wall_jump_is_an_offset_and_no_rate() -> None:
     assert (report.rate_error_ppm, report.wall_offset_ns) == (0, -3 * SECOND)
 
 
-def test_a_rate_at_the_declared_bound_stays_inside_and_beyond_it_is_noted() -> None:
+def test_a_rate_at_the_declared_bound_stays_inside_and_beyond_it_is_outside() -> None:
     inside = clock_audit(ticking(ppm=-50_000), drift_ppm=50_000)
     assert (inside.outcome, inside.findings) == (OracleOutcome.OK, ())
     outside = clock_audit(ticking(ppm=-80_000), drift_ppm=50_000)
-    assert outside.outcome is OracleOutcome.OK
+    assert outside.outcome is OracleOutcome.OUTSIDE
     assert "-80000 ppm off at worst, beyond the declared 50000 ppm" in outside.findings[0].sentence
     assert outside.figures["outside"] == outside.figures["windows"]
 
@@ -72,6 +73,18 @@ def test_a_rate_at_the_declared_bound_stays_inside_and_beyond_it_is_noted() -> N
 def test_steps_of_a_fake_are_granularity_and_no_broken_bound() -> None:
     assert clock_audit(ticking(ppm=50_000, jump_ns=6 * MS), drift_ppm=50_000).findings == ()
     assert clock_audit(ticking(ppm=50_000, jump_ns=60 * MS), drift_ppm=50_000).findings != ()
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(("drift_ppm", "seconds"), [(50_000, 3), (5_000, 4), (500, 16)])
+def test_four_times_a_small_bound_is_outside_and_the_bound_itself_is_not(
+    drift_ppm: int, seconds: int, sign: int
+) -> None:
+    """A second's window alone would forgive 10,000 ppm: a small bound is told by the longer ones."""
+    bent = clock_audit(ticking(ppm=4 * sign * drift_ppm, seconds=seconds), drift_ppm=drift_ppm)
+    assert bent.outcome is OracleOutcome.OUTSIDE
+    kept = clock_audit(ticking(ppm=sign * drift_ppm, seconds=seconds), drift_ppm=drift_ppm)
+    assert kept.outcome is OracleOutcome.OK
 
 
 def test_nothing_declared_is_nothing_broken() -> None:
