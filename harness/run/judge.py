@@ -96,17 +96,6 @@ def judge(plan: Plan, history: bytes | None, evidence: Mapping[str, bytes], seen
     return hearing.conclude()
 
 
-def judge_recorded(
-    plan: Plan, history: History, evidence: Iterable[EvidenceLine], seen: Seen
-) -> Judgement:
-    """Hear every judge of a run that is still in memory; lines of one node come in their order."""
-    hearing = Hearing(plan, seen)
-    hearing.history = history
-    hearing.hear("the evidence", lambda: hearing.lay(evidence))
-    hearing.hear_all()
-    return hearing.conclude()
-
-
 class Hearing:
     """What the judges have said so far; an interruption leaves it as it is."""
 
@@ -133,10 +122,15 @@ class Hearing:
         """Hear every judge of a run's files."""
         self.hear("the history", lambda: self._read(history))
         self.hear("the evidence", lambda: self._read_evidence(evidence))
-        self.hear_all()
+        self._hear_all()
 
-    def hear_all(self) -> None:
-        """Hear every judge of what has been read."""
+    def hear_recorded(self, history: History, evidence: Iterable[EvidenceLine]) -> None:
+        """Hear every judge of a run that is still in memory; lines of one node come in their order."""
+        self.history = history
+        self.hear("the evidence", lambda: self._lay(evidence))
+        self._hear_all()
+
+    def _hear_all(self) -> None:
         self.hear("the checker", self._check)
         self.hear("the oracles", self._hear_oracles)
         self.hear("the count of what was exercised", self._count)
@@ -174,10 +168,9 @@ class Hearing:
     def _read_evidence(self, evidence: Mapping[str, bytes]) -> None:
         files = {node: load_evidence(data, f"{node}.jsonl") for node, data in evidence.items()}
         self.notes.extend(note for file in files.values() for note in file.notes)
-        self.lay(line for file in files.values() for line in file.lines)
+        self._lay(line for file in files.values() for line in file.lines)
 
-    def lay(self, lines: Iterable[EvidenceLine]) -> None:
-        """Take the nodes' lines."""
+    def _lay(self, lines: Iterable[EvidenceLine]) -> None:
         origin_ns = self.history.header.origin_ns if self.history and self.history.header else 0
         self.timelines = build_timelines(lines, origin_ns=origin_ns)
 
@@ -274,6 +267,13 @@ class Hearing:
         if idle:
             causes.append(f"policy {self.policy.name} claims {', '.join(idle)}, and this run had none")
         return causes
+
+
+def failed(judged: Judgement, cause: str) -> Judgement:
+    """Return a judgement with one more failure of the harness in it."""
+    before = judged.causes.get(Outcome.HARNESS_FAILURE, [])
+    causes = {**judged.causes, Outcome.HARNESS_FAILURE: [*before, cause]}
+    return msgspec.structs.replace(judged, outcome=worst(causes), causes=causes)
 
 
 def words_of_keys(report: Report | None) -> dict[str, int]:

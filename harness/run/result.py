@@ -13,16 +13,18 @@ from harness.report import checked
 from harness.report.claims import units
 from harness.report.proof import proof_of
 from harness.report.view import OracleLine, Proof, RunView
+from harness.store.errors import StoreError
 from targets.leasekv.mistakes import MISTAKES
 
 from . import figures, injected
-from .judge import Judgement, Seen, oracle_json, words_of_keys
+from .judge import Judgement, Seen, failed, oracle_json, words_of_keys
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from checker.proof import FaultWindow
     from harness.plan.plan import Plan
+    from harness.store.rundir import RunDir
     from nemesis.machine import Record
 
 
@@ -140,6 +142,19 @@ def _json(plan: Plan, judged: Judgement, view: RunView, *, seen: Seen) -> dict[s
         "healed": seen.healed_ns is not None,
     }
     return told
+
+
+def written(
+    plan: Plan, judged: Judgement, seen: Seen, *, record: Record, directory: RunDir
+) -> RunResult:
+    """Put everything together and write verdict.json; a disk that refuses is part of the outcome."""
+    result = result_of(plan, judged, seen, record=record, directory=directory.path)
+    try:
+        directory.write_verdict(result.json)
+    except StoreError as error:
+        told = failed(judged, f"the verdict could not be written: {error}")
+        return result_of(plan, told, seen, record=record, directory=directory.path)
+    return result
 
 
 def _operations(judged: Judgement, seen: Seen) -> dict[str, dict[str, int]] | None:

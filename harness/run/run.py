@@ -33,7 +33,7 @@ from .injected import schedule_of
 from .judge import Hearing, Seen
 from .orders import kind_of
 from .parts import make_conductor, observe
-from .result import RunResult, result_of
+from .result import RunResult, written
 from .simulate import run_simulated
 from .watch import Watch
 from .where import make_client, make_cluster
@@ -69,7 +69,8 @@ def run(
 ) -> RunResult:
     """Run a plan to its verdict. Raises `StoreError` only if no run directory can be made."""
     if plan.on == "sim":
-        return run_simulated(plan, store_dir=store_dir, out=out, say=say)
+        with Stop() as stop:
+            return run_simulated(plan, store_dir=store_dir, out=out, say=say, giving_up=stop.giving_up)
     directory = store.create(plan.name, store=store_dir, out=out)
     write_atomic(directory.plan, dump(plan))
     say(f"run {directory.path}")
@@ -273,9 +274,4 @@ def _check(plan: Plan, course: Course, stop: Stop) -> Judgement:
 
 
 def _end(plan: Plan, course: Course, judged: Judgement) -> RunResult:
-    result = result_of(plan, judged, course.seen, record=course.record, directory=course.directory.path)
-    try:
-        course.directory.write_verdict(result.json)
-    except StoreError as error:
-        log.error("event=verdict-not-written error=%r", str(error))  # noqa: TRY400 - a full disk has no story
-    return result
+    return written(plan, judged, course.seen, record=course.record, directory=course.directory)

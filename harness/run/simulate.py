@@ -19,26 +19,30 @@ from harness.plan.dump import dump, to_yaml
 from harness.plan.plan import Plan
 from harness.plan.resolve import node_config
 from harness.store import rundir as store
+from harness.store.errors import StoreError
 from harness.store.files import write_atomic
 from nemesis.machine import Record
 from targets.cluster import Delayed, Link
 from targets.sim.cluster import SimCluster
-from targets.sim.guard import sealed
+from targets.sim.guard import outside, sealed
 from targets.sim.heap import Heap
 
 from .drive_heap import Drive
 from .injected import schedule_of
-from .judge import Judgement, Seen, judge_recorded
+from .judge import Hearing, Judgement, Seen
 from .parts import make_conductor, observe
-from .result import RunResult, result_of
+from .result import RunResult, result_of, written
 from .where import make_client
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from checker.operations import History
     from harness.store.rundir import RunDir
+
+    GivingUp = Callable[[Callable[[], bool]], AbstractContextManager[None]]
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,11 +74,16 @@ def name_of(plan: Plan) -> str:
 
 def simulate(plan: Plan, *, say: Callable[[str], None] = lambda _line: None) -> Recording:
     """Run a plan in virtual time."""
+
+    def aloud(line: str) -> None:
+        with outside():  # whoever listens writes to a real stream, and may find it full
+            say(line)
+
     name = name_of(plan)
     heap = Heap()
     cluster = SimCluster(node_config(plan, plan.node_names[0]), plan.weather, heap)
     machine, conductor = make_conductor(plan, make_client(plan).session)
-    drive = Drive(conductor, cluster, heap, say=say)
+    drive = Drive(conductor, cluster, heap, say=aloud)
     with sealed():
         if plan.peer_delay_ns:
             for source in cluster.nodes:
@@ -98,8 +107,14 @@ def simulate(plan: Plan, *, say: Callable[[str], None] = lambda _line: None) -> 
 
 def judge_recording(recording: Recording) -> Judgement:
     """Hear every judge of a simulated run."""
+    hearing = Hearing(recording.plan, recording.seen)
+    _hear(hearing, recording)
+    return hearing.conclude()
+
+
+def _hear(hearing: Hearing, recording: Recording) -> None:
     lines = (line for lines in recording.evidence.values() for line in lines)
-    return judge_recorded(recording.plan, recording.history, lines, recording.seen)
+    hearing.hear_recorded(recording.history, lines)
 
 
 def run_simulated(
@@ -108,11 +123,34 @@ def run_simulated(
     store_dir: Path,
     out: Path | None = None,
     say: Callable[[str], None] = lambda _line: None,
+    giving_up: GivingUp,
 ) -> RunResult:
-    """Run a plan in virtual time to its verdict, and write its run directory."""
-    recording = simulate(plan, say=say)
+    """Run a plan in virtual time to its verdict, and write its run directory.
+
+    Somebody may lose patience in two places: with the simulation, of which nothing is worth keeping
+    then, and with the check, of which everything is.
+    """
+    directory = store.create(name_of(plan), store=store_dir, out=out, stamped=False)
+    say(f"run {directory.path}")
+    try:
+        with giving_up(lambda: False):
+            recording = simulate(plan, say=say)
+    except BaseException:
+        directory.discard()
+        raise
+    seen = recording.seen
+    try:
+        _write(directory, recording)
+    except StoreError as error:
+        seen.failures.append(str(error))
     say("checking")
-    return keep(recording, judge_recording(recording), store_dir=store_dir, out=out, say=say)
+    hearing = Hearing(plan, seen)
+    try:
+        with giving_up(hearing.hurry):
+            _hear(hearing, recording)
+    except KeyboardInterrupt:
+        seen.interrupted = "interrupted while checking"
+    return written(plan, hearing.conclude(), seen, record=recording.record, directory=directory)
 
 
 def keep(

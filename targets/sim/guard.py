@@ -55,6 +55,14 @@ _CLOCKS: Final = (
     "sleep",
 )
 _CHANCES: Final = ("random", "randrange", "randint", "choice", "shuffle", "getrandbits", "uniform")
+_STOOD_FOR: Final[tuple[tuple[Any, str], ...]] = (
+    *((time, name) for name in _CLOCKS),
+    *((random, name) for name in _CHANCES),
+    (os, "urandom"),
+    (os, "write"),
+    (os, "read"),
+    (threading.Thread, "start"),
+)
 
 
 class Escaped(RuntimeError):  # noqa: N818 - what happened
@@ -67,6 +75,7 @@ class _Guard:
     def __init__(self) -> None:
         self.up = False
         self.hooked = False
+        self.real: list[Any] = []
 
     def hear(self, event: str, _arguments: tuple[Any, ...]) -> None:
         if self.up and event in _EVENTS:
@@ -84,18 +93,7 @@ def sealed() -> Iterator[None]:
     if not _GUARD.hooked:
         sys.addaudithook(_GUARD.hear)
         _GUARD.hooked = True
-    stood_for: list[tuple[Any, str]] = [
-        *((time, name) for name in _CLOCKS),
-        *((random, name) for name in _CHANCES),
-        (os, "urandom"),
-        (os, "write"),
-        (os, "read"),
-        (threading.Thread, "start"),
-    ]
-    real = [getattr(module, name) for module, name in stood_for]
-    for module, name in stood_for:
-        setattr(module, name, _refuse(f"{module.__name__}.{name}"))
-    _GUARD.up = True
+    _shut()
     collecting = gc.isenabled()
     gc.disable()  # a run makes many things and hardly a cycle: looking for some is a fifth of its time
     try:
@@ -103,9 +101,33 @@ def sealed() -> Iterator[None]:
     finally:
         if collecting:
             gc.enable()
-        _GUARD.up = False
-        for (module, name), function in zip(stood_for, real, strict=True):
-            setattr(module, name, function)
+        _open()
+
+
+@contextmanager
+def outside() -> Iterator[None]:
+    """Leave the simulator for a moment, to tell of it: nothing may come back in but the control."""
+    was_up = _GUARD.up
+    if was_up:
+        _open()
+    try:
+        yield
+    finally:
+        if was_up:
+            _shut()
+
+
+def _shut() -> None:
+    _GUARD.real = [getattr(module, name) for module, name in _STOOD_FOR]
+    for module, name in _STOOD_FOR:
+        setattr(module, name, _refuse(f"{module.__name__}.{name}"))
+    _GUARD.up = True
+
+
+def _open() -> None:
+    _GUARD.up = False
+    for (module, name), function in zip(_STOOD_FOR, _GUARD.real, strict=True):
+        setattr(module, name, function)
 
 
 def _refuse(name: str) -> Any:

@@ -505,3 +505,65 @@ def test_a_signal_while_the_verdict_is_written_loses_nothing(
     (directory,) = (tmp_path / "runs").iterdir()
     assert msgspec.json.decode((directory / "verdict.json").read_bytes())["outcome"] == "violation"
     assert not list(directory.glob(".*"))
+
+
+def test_a_verdict_that_cannot_be_written_is_part_of_the_outcome(
+    cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise StoreFull("verdict.json: No space left on device")
+
+    monkeypatch.setattr("harness.store.rundir.RunDir.write_verdict", full)
+    result = go(cluster, plan(), tmp_path)
+    assert result.outcome is Outcome.HARNESS_FAILURE
+    assert "No space left" in str(result.reason)
+
+
+SHORT = {"seed": 1, "faults": "none", "time": 0.5, "on": "sim", "allow": "not-exercised"}
+
+
+def test_a_simulation_nobody_waited_for_leaves_nothing(tmp_path: Path) -> None:
+    story: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        run(
+            plan_from(None, SHORT),
+            store_dir=tmp_path / "runs",
+            say=signal_when(story, "load", signal.SIGINT),
+        )
+    assert list((tmp_path / "runs").iterdir()) == []
+
+
+def test_a_simulation_whose_check_is_given_up_keeps_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def endless(*_: Any, **__: Any) -> None:
+        for _number in range(3):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr("harness.run.judge.check", endless)
+    result = run(plan_from(None, SHORT), store_dir=tmp_path / "runs")
+    assert result.outcome is Outcome.INTERRUPTED
+    (directory,) = (tmp_path / "runs").iterdir()
+    assert (directory / "verdict.json").exists()
+    assert (directory / "history.jsonl").exists()
+
+
+def test_a_disk_that_fills_under_a_simulation_loses_no_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, _data: bytes) -> None:
+        raise StoreFull(f"{path}: No space left on device")
+
+    monkeypatch.setattr("harness.run.simulate.write_atomic", full)
+    result = run(plan_from(None, SHORT), store_dir=tmp_path / "runs")
+    assert result.outcome is Outcome.HARNESS_FAILURE
+    assert "No space left" in str(result.reason)
+
+
+def test_who_listens_to_a_simulation_may_touch_the_world(tmp_path: Path) -> None:
+    def listen(_line: str) -> None:
+        Path(os.devnull).read_bytes()
+        time.monotonic()
+
+    result = run(plan_from(None, SHORT), store_dir=tmp_path / "runs", say=listen)
+    assert result.outcome is not Outcome.HARNESS_FAILURE
