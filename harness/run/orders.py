@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from nemesis.ports import Happened, Heal, Inject
+    from targets.cluster import Link
 
 
 def concerned(fault: Fault) -> tuple[str, ...]:
@@ -54,6 +55,7 @@ class Orders:
         self._pending: Counter[tuple[int, bool]] = Counter()
         self._faults: dict[int, Fault] = {}  # what was injected and not healed since
         self._kinds: dict[int, str] = {}
+        self._opening: dict[int, set[Link]] = {}  # links under a heal that is not reported yet
 
     @property
     def pending(self) -> bool:
@@ -91,7 +93,19 @@ class Orders:
         """Enter a heal; it may be of a part of what was injected."""
         self._pending[order.id, True] += 1
         self._kinds.setdefault(order.id, kind_of(order.fault))
+        if isinstance(order.fault, Cut | Slow):
+            self._opening.setdefault(order.id, set()).update(order.fault.links)
         return {"id": order.id, "step": "heal", "fault": msgspec.to_builtins(order.fault)}
+
+    def _opened(self, links: set[Link]) -> None:
+        """Forget faults whose links are all open: faults that share one have it healed once."""
+        for number, fault in tuple(self._faults.items()):
+            if isinstance(fault, Cut | Slow) and not links.isdisjoint(fault.links):
+                left = tuple(link for link in fault.links if link not in links)
+                if left:
+                    self._faults[number] = msgspec.structs.replace(fault, links=left)
+                else:
+                    del self._faults[number]
 
     def happened(self, report: Happened) -> dict[str, Any]:
         """Take a report."""
@@ -102,6 +116,7 @@ class Orders:
         never_was = not report.healed and outcome.standing is Standing.SKIPPED
         if (healed or never_was) and not self._pending[key]:
             self._faults.pop(report.id, None)
+            self._opened(self._opening.pop(report.id, set()))
         told: dict[str, Any] = {"id": report.id, "step": "healed" if report.healed else "injected"}
         told |= {"standing": outcome.standing.value, "evidence": msgspec.to_builtins(outcome.evidence)}
         return told if outcome.reason is None else {**told, "reason": outcome.reason}
