@@ -42,7 +42,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     ``rate`` is operations a second over all clients, 0 as many as go; ``faults`` the families of a
     drawn schedule; ``readindex_one_in`` 10 sends one read in ten through ReadIndex, 0 none;
-    ``peer_delay_ns`` delays every link between peers, one way, until a fault of that link is healed;
+    ``peer_delay_ns`` delays every link between peers, one way, whenever no fault shuts it;
     ``clock`` is the one clock that may be bent, ``drift_ppm`` the declared bound on a clock's rate
     error. ``check_s`` and ``check_mb`` bound the check. ``keep`` keeps what the nodes had on disk.
     ``target`` is a name of `targets.catalog`, or a Python file with the client of a cluster that runs

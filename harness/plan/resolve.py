@@ -194,6 +194,10 @@ def _fits(plan: Plan, draft: Mapping[str, Given]) -> None:
             f"a writer, a cas and a reader that follows the leader make {least}"
         )
         raise PlanError(sentence, where=_where(draft, "clients"))
+    if plan.keep and (plan.target, plan.on) != (Plan().target, "local"):
+        why = "nothing is on a disk" if plan.on == "sim" else "the containers' disks go with them"
+        sentence = f"keep is for nodes that run on local; on {plan.on} {why}"
+        raise PlanError(sentence, where=_where(draft, "keep"))
     if plan.target != "leasekv":
         return
     if plan.on == "docker" and plan.nodes > CONTAINERS_MAX:

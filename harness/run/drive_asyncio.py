@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from harness.store.history import HistoryWriter
-    from targets.cluster import Cluster
+    from targets.cluster import Cluster, LinkState
     from targets.session import Client
 
     from .conductor import Conductor
@@ -110,6 +110,7 @@ class Drive:
         client: Client,
         history: HistoryWriter,
         origin_ns: int,
+        peers: LinkState,
         say: Callable[[str], None] = lambda _line: None,
     ) -> None:
         self.client = client
@@ -117,6 +118,7 @@ class Drive:
         self._cluster = cluster
         self._history = history
         self._origin_ns = origin_ns
+        self._peers = peers
         self._story = Story(say)
         self._connections: dict[int, Connection] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -261,8 +263,10 @@ class Drive:
         if before is not None:
             await asyncio.wait((before,))
         healing = isinstance(order, Heal)
-        act = means.heal if healing else means.inject
-        outcome = await act(self._cluster, order.fault)
+        if healing:
+            outcome = await means.heal(self._cluster, order.fault, peers=self._peers)
+        else:
+            outcome = await means.inject(self._cluster, order.fault)
         self._feed(Happened(order.id, outcome, healed=healing))
 
     # Tasks.

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from checker.events import Event
+    from targets.cluster import LinkState
     from targets.sim.cluster import SimCluster
     from targets.sim.heap import Heap
 
@@ -53,12 +54,14 @@ class Drive:
         cluster: SimCluster,
         heap: Heap,
         *,
+        peers: LinkState,
         say: Callable[[str], None] = lambda _line: None,
     ) -> None:
         self.events: list[Event] = []
         self._conductor = conductor
         self._cluster = cluster
         self._heap = heap
+        self._peers = peers
         self._story = Story(say)
         self._connections: dict[int, int] = {}
         self._wake_ns = -1
@@ -148,6 +151,8 @@ class Drive:
 
     def _order(self, order: Inject | Heal) -> None:
         healing = isinstance(order, Heal)
-        act = means_heap.heal if healing else means_heap.inject
-        outcome = act(self._cluster, order.fault)
+        if healing:
+            outcome = means_heap.heal(self._cluster, order.fault, peers=self._peers)
+        else:
+            outcome = means_heap.inject(self._cluster, order.fault)
         self._heap.at(self._heap.now_ns, self._feed, Happened(order.id, outcome, healed=healing))

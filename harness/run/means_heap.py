@@ -22,13 +22,14 @@ from nemesis.faults import (
     SlowSync,
 )
 from nemesis.means.common import installed, skipped
-from targets.cluster import ClockBend, Delayed, Dropped, Held, LinkState, Open, ProcessState
+from nemesis.means.links import whole
+from targets.cluster import ClockBend, Delayed, Dropped, Held, LinkState, ProcessState
 from targets.sim.cluster import NO_PACKETS
 
 from .orders import concerned
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from targets.cluster import Link
     from targets.sim.cluster import SimCluster
@@ -40,9 +41,9 @@ def inject(cluster: SimCluster, fault: Fault) -> Outcome:
         case Cut(flight=Flight.SILENCE):
             return skipped(NO_PACKETS)
         case Cut(links, flight):
-            return _set(cluster, links, Held() if flight is Flight.HOLD else Dropped())
+            return _set(cluster, dict.fromkeys(links, Held() if flight is Flight.HOLD else Dropped()))
         case Slow(links, delay_ns):
-            return _set(cluster, links, Delayed(delay_ns))
+            return _set(cluster, dict.fromkeys(links, Delayed(delay_ns)))
         case _:
             pass
     nodes = concerned(fault)
@@ -54,10 +55,10 @@ def inject(cluster: SimCluster, fault: Fault) -> Outcome:
     return installed(states={node: cluster.state(node).value for node in nodes})
 
 
-def heal(cluster: SimCluster, fault: Fault) -> Outcome:
-    """Undo a fault."""
+def heal(cluster: SimCluster, fault: Fault, *, peers: LinkState) -> Outcome:
+    """Undo a fault; ``peers`` is the state of a link between nodes when nothing is done to it."""
     if isinstance(fault, Cut | Slow):
-        return _set(cluster, fault.links, Open())
+        return _set(cluster, {link: whole(link, peers) for link in fault.links})
     nodes = concerned(fault)
     for node in nodes:
         _heal(cluster, fault, node)
@@ -96,11 +97,10 @@ def _heal(cluster: SimCluster, fault: Fault, node: str) -> None:
             pass
 
 
-def _set(cluster: SimCluster, links: Sequence[Link], state: LinkState) -> Outcome:
-    if not links:
+def _set(cluster: SimCluster, states: Mapping[Link, LinkState]) -> Outcome:
+    if not states:
         return skipped("the shape has no links here")
-    for link in links:
+    for link, state in states.items():
         cluster.set_link(link, state)
-    return installed(
-        links=[f"{link.source}->{link.target}" for link in links], state=type(state).__name__.lower()
-    )
+    names = dict.fromkeys(type(state).__name__.lower() for state in states.values())
+    return installed(links=[f"{link.source}->{link.target}" for link in states], state=", ".join(names))

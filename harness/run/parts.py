@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from harness.plan.schedules import of_plan
 from nemesis import Machine
+from targets.cluster import Delayed, Link, LinkState, Open
 
 from .conductor import Conductor
 from .generator import Generator, Workload
@@ -14,7 +15,7 @@ from .ports import Timing
 from .script import Script
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
     from harness.plan.plan import Plan
     from targets.session import Session
@@ -58,6 +59,16 @@ def _generator(plan: Plan) -> Generator | Script:
         readindex_one_in=plan.readindex_one_in,
     )
     return Generator(workload, random.Random(f"{plan.seed}/workload"))
+
+
+def peer_links(nodes: Sequence[str]) -> Iterator[Link]:
+    """Yield every link between two nodes."""
+    return (Link(source, target) for source in nodes for target in nodes if source != target)
+
+
+def peer_state(plan: Plan) -> LinkState:
+    """Return how a link between two nodes is when nothing is done to it."""
+    return Delayed(plan.peer_delay_ns) if plan.peer_delay_ns else Open()
 
 
 def observe(seen: Seen, conductor: Conductor) -> None:

@@ -26,13 +26,13 @@ from harness.store.history import HistoryWriter
 from nemesis import means
 from nemesis.faults import Standing
 from nemesis.machine import Record
-from targets.cluster import Delayed, Link, TargetError
+from targets.cluster import TargetError
 
 from .drive_asyncio import Drive, raw_ns
 from .injected import schedule_of
 from .judge import Hearing, Seen
 from .orders import kind_of
-from .parts import make_conductor, observe
+from .parts import make_conductor, observe, peer_links, peer_state
 from .result import RunResult, written
 from .simulate import run_simulated
 from .watch import Watch
@@ -184,10 +184,8 @@ class Course:
                 task.cancel()
             await asyncio.gather(starting, asked, return_exceptions=True)
         if self.plan.peer_delay_ns:
-            for source in cluster.nodes:
-                for target in cluster.nodes:
-                    if source != target:
-                        cluster.set_link(Link(source, target), Delayed(self.plan.peer_delay_ns))
+            for link in peer_links(cluster.nodes):
+                cluster.set_link(link, peer_state(self.plan))
         return True
 
     async def _drive(self, cluster: Cluster, stopped: asyncio.Event) -> None:
@@ -205,6 +203,7 @@ class Course:
             client=client,
             history=history,
             origin_ns=origin_ns,
+            peers=peer_state(plan),
             say=self._say,
         )
         self._stop.wake = lambda: drive.signalled(self._stop.count, self._stop.name)
@@ -234,7 +233,7 @@ class Course:
         if self._conductor is None:
             return
         for fault in self._conductor.standing.values():
-            outcome = await means.heal(cluster, fault)
+            outcome = await means.heal(cluster, fault, peers=peer_state(self.plan))
             if outcome.standing is Standing.UNKNOWN:
                 self.seen.notes.append(f"{kind_of(fault)} may not have been healed: {outcome.reason}")
 

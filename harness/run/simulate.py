@@ -22,7 +22,6 @@ from harness.store import rundir as store
 from harness.store.errors import StoreError
 from harness.store.files import write_atomic
 from nemesis.machine import Record
-from targets.cluster import Delayed, Link
 from targets.sim.cluster import SimCluster
 from targets.sim.guard import outside, sealed
 from targets.sim.heap import Heap
@@ -30,7 +29,7 @@ from targets.sim.heap import Heap
 from .drive_heap import Drive
 from .injected import schedule_of
 from .judge import Hearing, Judgement, Seen
-from .parts import make_conductor, observe
+from .parts import make_conductor, observe, peer_links, peer_state
 from .result import RunResult, result_of, written
 from .where import make_client
 
@@ -83,13 +82,11 @@ def simulate(plan: Plan, *, say: Callable[[str], None] = lambda _line: None) -> 
     heap = Heap()
     cluster = SimCluster(node_config(plan, plan.node_names[0]), plan.weather, heap)
     machine, conductor = make_conductor(plan, make_client(plan).session)
-    drive = Drive(conductor, cluster, heap, say=aloud)
+    drive = Drive(conductor, cluster, heap, peers=peer_state(plan), say=aloud)
     with sealed():
         if plan.peer_delay_ns:
-            for source in cluster.nodes:
-                for target in cluster.nodes:
-                    if source != target:
-                        cluster.set_link(Link(source, target), Delayed(plan.peer_delay_ns))
+            for link in peer_links(cluster.nodes):
+                cluster.set_link(link, peer_state(plan))
         cluster.start()
         drive.run()
     seen = Seen()

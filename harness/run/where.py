@@ -47,7 +47,7 @@ def make_cluster(plan: Plan, directory: RunDir) -> Cluster:
             return DockerCluster(system, directory.path, gates=gated(plan))
         case _:
             config = node_config(plan, plan.node_names[0])
-            return LocalCluster(config, directory.path, clock=plan.clock)
+            return LocalCluster(config, directory.path, clock=plan.clock, keep=plan.keep)
 
 
 def make_client(plan: Plan) -> Client:

@@ -24,7 +24,7 @@ from nemesis.faults import (
     SlowSync,
     Standing,
 )
-from targets.cluster import Unsupported
+from targets.cluster import LinkState, Open, Unsupported
 
 from . import clock, crash, lateness, leader, links, pause
 from .common import HEAL_S, INJECT_S, RESTART_S, Ineffective, Unverified, installed, skipped, unknown
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+OPEN: Final = Open()
 HEAL_TRIES: Final = 3
 HEAL_GAP_S: Final = 0.2
 
@@ -50,14 +51,17 @@ async def inject(cluster: Cluster, fault: Fault) -> Outcome:
     return outcome
 
 
-async def heal(cluster: Cluster, fault: Fault) -> Outcome:
-    """Undo a fault, with some tries, and verify it. Undoing what is not there is nothing."""
+async def heal(cluster: Cluster, fault: Fault, *, peers: LinkState = OPEN) -> Outcome:
+    """Undo a fault, with some tries, and verify it. Undoing what is not there is nothing.
+
+    ``peers`` is the state of a link between nodes when nothing is done to it.
+    """
     deadline_s = RESTART_S if isinstance(fault, Kill) else HEAL_S
     outcome = unknown("was not tried")
     for attempt in range(HEAL_TRIES):
         if attempt:
             await asyncio.sleep(HEAL_GAP_S * attempt)
-        outcome = await _bounded(_heal(cluster, fault), deadline_s)
+        outcome = await _bounded(_heal(cluster, fault, peers), deadline_s)
         if outcome.standing is not Standing.UNKNOWN:
             break
     log.info("heal fault=%r standing=%s reason=%s", fault, outcome.standing, outcome.reason)
@@ -80,12 +84,12 @@ def _inject(cluster: Cluster, fault: Fault) -> Coroutine[Any, Any, Outcome]:
             return lateness.inject(cluster, fault)
 
 
-def _heal(cluster: Cluster, fault: Fault) -> Coroutine[Any, Any, Outcome]:
+def _heal(cluster: Cluster, fault: Fault, peers: LinkState) -> Coroutine[Any, Any, Outcome]:
     match fault:
         case Pause():
             return pause.heal(cluster, fault)
         case Cut() | Slow():
-            return links.heal(cluster, fault)
+            return links.heal(cluster, fault, peers=peers)
         case BendClock():
             return clock.heal(cluster, fault)
         case Kill():

@@ -10,6 +10,8 @@ from targets.cluster import CLIENTS, Delayed, Dropped, Held, LinkState, Open, Pr
 from .common import Unverified, installed, skipped, unsupported
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from nemesis.faults import Outcome
     from targets.cluster import Cluster, Link
 
@@ -47,22 +49,25 @@ async def inject(cluster: Cluster, fault: Cut | Slow) -> Outcome:
         return skipped(reason)
     if not fault.links:
         return skipped("the shape has no links here")
-    return _set(cluster, fault.links, wanted(fault))
+    return _set(cluster, dict.fromkeys(fault.links, wanted(fault)))
 
 
-async def heal(cluster: Cluster, fault: Cut | Slow) -> Outcome:
-    """Open the links."""
-    return _set(cluster, fault.links, Open())
+async def heal(cluster: Cluster, fault: Cut | Slow, *, peers: LinkState) -> Outcome:
+    """Put the links back as they are when nothing is done to them."""
+    return _set(cluster, {link: whole(link, peers) for link in fault.links})
 
 
-def _set(cluster: Cluster, links: tuple[Link, ...], state: LinkState) -> Outcome:
-    for link in links:
+def whole(link: Link, peers: LinkState) -> LinkState:
+    """Return the state of a link under no fault: ``peers`` between nodes, open to clients."""
+    return Open() if CLIENTS in (link.source, link.target) else peers
+
+
+def _set(cluster: Cluster, states: Mapping[Link, LinkState]) -> Outcome:
+    for link, state in states.items():
         cluster.set_link(link, state)
-    found = {link: cluster.link_state(link) for link in links}
-    wrong = [link for link in links if found[link] != state]
-    if wrong:
-        first = wrong[0]
-        raise Unverified(f"link {first.source}->{first.target} is {found[first]}, not {state}")
-    return installed(
-        links=[f"{link.source}->{link.target}" for link in links], state=type(state).__name__.lower()
-    )
+    for link, state in states.items():
+        found = cluster.link_state(link)
+        if found != state:
+            raise Unverified(f"link {link.source}->{link.target} is {found}, not {state}")
+    names = dict.fromkeys(type(state).__name__.lower() for state in states.values())
+    return installed(links=[f"{link.source}->{link.target}" for link in states], state=", ".join(names))

@@ -173,16 +173,25 @@ class LocalCluster:
     """See `targets.cluster.Cluster`.
 
     ``config`` is every node's, its ``node`` apart. Evidence and logs go into ``run_dir``; data, sockets
-    and clocks into a private directory that is gone after `stop`.
+    and clocks into a private directory that is gone after `stop`; with ``keep`` the data is copied to
+    ``data/`` in ``run_dir`` before that.
     """
 
-    def __init__(self, config: NodeConfig, run_dir: Path, *, clock: ClockMode = ClockMode.NONE) -> None:
+    def __init__(
+        self,
+        config: NodeConfig,
+        run_dir: Path,
+        *,
+        clock: ClockMode = ClockMode.NONE,
+        keep: bool = False,
+    ) -> None:
         for name in config.nodes:
             if not _NAME.fullmatch(name):
                 raise ValueError(f"a node cannot be called {name!r}: letters, digits, - and _ only")
         self._config = config
         self._run_dir = run_dir
         self._mode = clock
+        self._keep = keep
         self._runtime: Runtime | None = None
         self._links: Links | None = None
         self._nodes: dict[str, LocalNode] = {}
@@ -250,9 +259,17 @@ class LocalCluster:
         failed = [each for each in ended if isinstance(each, BaseException)]
         if failed:
             raise failed[0]  # what is left is left written down, for a heal
-        if self._runtime is not None:
-            self._runtime.remove()
+        runtime = self._runtime
         self._nodes, self._links, self._runtime = {}, None, None
+        if runtime is None:
+            return
+        try:
+            if self._keep:
+                runtime.copy("data", self._run_dir / "data")
+        except OSError as error:  # shutil.Error is one
+            raise TargetError(f"what the nodes had on disk could not be kept: {error}") from error
+        finally:
+            runtime.remove()
 
     def _running(self) -> Links:
         if self._links is None:

@@ -95,6 +95,11 @@ class Runtime:
     def _save(self) -> None:
         replace(self.path / MANIFEST, msgspec.json.encode(self._manifest))
 
+    def copy(self, part: str, target: Path) -> None:
+        """Copy a directory inside to where somebody will look for it; nothing if it is not there."""
+        if (self.path / part).is_dir():
+            shutil.copytree(self.path / part, target)
+
     def remove(self) -> None:
         """Remove all of it."""
         shutil.rmtree(self.path, ignore_errors=True)

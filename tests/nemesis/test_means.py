@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 SLOWER = BendClock("n1", ClockBend(rate_ppm=-50_000))
 BACK = BendClock("n1", ClockBend(wall_offset_ns=-3_000_000_000))
 LINK = Link("n1", "n2")
+CLIENT = Link(CLIENTS, "n1")
 
 EVERY: list[tuple[Fault, Primitive]] = [
     (Pause(("n1", "n2")), Primitive.PAUSE),
@@ -145,6 +146,16 @@ def test_a_cut_puts_its_links_and_no_others_into_its_state(
 ) -> None:
     run(means.inject(cluster, fault))
     assert cluster.links == {LINK: state}
+
+
+@pytest.mark.parametrize("fault", [Cut((LINK, CLIENT)), Slow((LINK, CLIENT), 2_000_000)])
+def test_a_healed_link_between_nodes_is_as_it_was_and_one_to_clients_is_open(
+    cluster: FakeCluster, fault: Fault
+) -> None:
+    for base in (Open(), Delayed(7)):
+        run(means.inject(cluster, fault))
+        run(means.heal(cluster, fault, peers=base))
+        assert cluster.links == {LINK: base, CLIENT: Open()}
 
 
 def test_a_cut_takes_hold_before_anything_is_awaited(cluster: FakeCluster) -> None:

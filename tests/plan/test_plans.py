@@ -140,6 +140,8 @@ def test_a_kept_rule_is_not_switched_off() -> None:
         ({"drift_ppm": 600_000}, "heartbeat_ns"),
         ({"allow": "everything"}, "--allow: unknown word 'everything'; there is not-exercised"),
         ({"require": ["x"]}, "--require: unknown word 'x'; there is availability"),
+        ({"keep": True, "on": "sim"}, "--keep: keep is for nodes that run on local; on sim nothing is"),
+        ({"keep": True, "on": "docker"}, "--keep: keep is for nodes that run on local"),
         ({"compose": "c.yml"}, "--compose: a compose file is for containers"),
     ],
 )
