@@ -10,6 +10,7 @@ import click
 
 from harness.outcome import Outcome
 from harness.report.escape import plain
+from harness.report.fold import folded
 from targets.cluster import ClockMode
 
 from . import options, probes
@@ -83,6 +84,8 @@ def _look(on: str) -> list[Finding]:
 def _lines(findings: list[Finding]) -> Iterator[str]:
     name_chars = max(len(finding.name) for finding in findings) + 2
     for finding in findings:
-        yield f"{_MARKS[finding.standing]:<9}{finding.name:<{name_chars}}{plain(finding.reason)}"
+        head = f"{_MARKS[finding.standing]:<9}{finding.name:<{name_chars}}"
+        under = " " * len(head)
+        yield from folded(plain(finding.reason), first=head, rest=under)
         if finding.remedy is not None:
-            yield f"{'':<9}{'':<{name_chars}}remedy: {plain(finding.remedy)}"
+            yield from folded(f"remedy: {plain(finding.remedy)}", first=under, rest=f"{under}  ")

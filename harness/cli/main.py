@@ -85,7 +85,7 @@ def _guarded(arguments: list[str]) -> int:
         return Outcome.PASS.code
     except click.ClickException as error:
         _show_usage(error, output.story)
-        return _ended(arguments, Outcome.USAGE.value, error.format_message(), code=Outcome.USAGE.code)
+        return _ended(arguments, Outcome.USAGE.value, _message(error), code=Outcome.USAGE.code)
     except Refused as error:
         output.story(f"Error: {error}")
         return _ended(arguments, Outcome.USAGE.value, str(error), code=Outcome.USAGE.code)
@@ -115,7 +115,12 @@ def _show_usage(error: Any, story: Callable[[str], None]) -> None:
     if context is not None:
         story(context.get_usage())
         story(f"Try '{context.command_path} --help'.")
-    story(f"Error: {error.format_message()}")
+    story(f"Error: {_message(error)}")
+
+
+def _message(error: Any) -> str:
+    """Return what was wrong on one line: click lays choices out with tabs."""
+    return " ".join(error.format_message().split())
 
 
 def _interrupt(*_: object) -> NoReturn:
