@@ -12,11 +12,10 @@ import click
 from harness.outcome import Outcome
 from harness.report.escape import plain
 from targets.local import heal as local
+from targets.local.heal import Healed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from targets.local.heal import Healed
+    from collections.abc import Awaitable, Iterator
 
     from .output import Output
 
@@ -28,7 +27,7 @@ ENGINE_SOCKET: Final = Path("/var/run/docker.sock")
 @click.pass_obj
 def heal(output: Output, /, run_id: str | None) -> Outcome:
     """End the nodes and remove the files of runs that were killed; live runs are left alone."""
-    found = (*_containers(output, run_id), *local.heal(run_id))
+    found = (*_containers(output, run_id), *_processes(run_id))
     output.result(line for each in found for line in _lines(each))
     if not found:
         output.result(["nothing to heal"])
@@ -43,14 +42,36 @@ def _containers(output: Output, run_id: str | None) -> tuple[Healed, ...]:
     from targets.docker import heal as containers  # noqa: PLC0415
     from targets.docker.engine import EngineAbsentError  # noqa: PLC0415
 
-    async def both() -> tuple[Healed, ...]:
-        return (*await containers.heal(run_id), *await record.heal(run_id))
+    async def isolated(whose: str, healing: Awaitable[tuple[Healed, ...]]) -> tuple[Healed, ...]:
+        try:
+            return await healing
+        except EngineAbsentError as error:
+            absent.append(str(error))
+            return ()
+        except Exception as error:  # noqa: BLE001 - whatever one healer meets, the others are heard
+            return (_broken(whose, error),)
 
+    async def both() -> tuple[Healed, ...]:
+        made = await isolated("containers", containers.heal(run_id))
+        return (*made, *await isolated("attached clusters", record.heal(run_id)))
+
+    absent: list[str] = []
+    healed = asyncio.run(both())
+    if absent:
+        output.result([f"containers were not looked for: {plain(absent[0])}"])
+    return healed
+
+
+def _processes(run_id: str | None) -> tuple[Healed, ...]:
+    """Heal what is on this host."""
     try:
-        return asyncio.run(both())
-    except EngineAbsentError as error:
-        output.result([f"containers were not looked for: {plain(str(error))}"])
-        return ()
+        return local.heal(run_id)
+    except Exception as error:  # noqa: BLE001 - as above
+        return (_broken("nodes of this host", error),)
+
+
+def _broken(whose: str, error: Exception) -> Healed:
+    return Healed(whose, None, live=False, failed=(f"{type(error).__name__}: {error}",))
 
 
 def _lines(healed: Healed) -> Iterator[str]:

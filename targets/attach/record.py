@@ -1,32 +1,31 @@
 """What a harness that was killed had attached to, and how to leave that as it was found.
 
-One file in the private runtime directory, written before the first fault. It names containers by id, and
+One file in the private runtime directory, written before the first fault and removed once everything is
+as it was found: the directory is kept as long as the file is there. It names containers by id, and
 processes by pid *and* start time; neither is believed in any other boot.
 """
 
 from __future__ import annotations
 
 import signal
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import docker.errors
 import msgspec
 
-from targets.cluster import ProcessState
+from targets.cluster import ProcessState, TargetError
 from targets.docker import netns, packets
 from targets.docker.engine import Engine
 from targets.local import procfs, runtime
-from targets.local.heal import Healed
+from targets.local.heal import ATTACHED, Healed
 from targets.local.procfs import Identity
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from targets.docker.container import Container
     from targets.docker.engine import Client
     from targets.local.runtime import Runtime
-
-FILE: Final = "attached.json"
 
 
 class Attached(msgspec.Struct, frozen=True):
@@ -48,7 +47,7 @@ def save(directory: Runtime, containers: Mapping[str, Container]) -> None:
     """Write down what was found."""
     attached = tuple(Attached(node, one.id, one.identity) for node, one in containers.items())
     record = Record(runtime.this_host(), attached)
-    runtime.replace(directory.path / FILE, msgspec.json.encode(record))
+    runtime.replace(directory.path / ATTACHED, msgspec.json.encode(record))
 
 
 async def heal(run: str | None = None) -> tuple[Healed, ...]:
@@ -67,37 +66,60 @@ async def _heal(engine: Engine, run: str | None) -> tuple[Healed, ...]:
         record = _read(found)
         if record is None or found.live or (run is not None and run != name):
             continue
-        done = [line for one in record.attached for line in await _leave(engine, found.path.name, one)]
-        healed.append(Healed(str(found.path), name, live=False, done=tuple(done)))
+        done: list[str] = []
+        failed: list[str] = []
+        for one in record.attached:
+            await _leave(engine, found.path.name, one, done=done, failed=failed)
+        if not failed:
+            (found.path / ATTACHED).unlink(missing_ok=True)
+        healed.append(Healed(str(found.path), name, live=False, done=tuple(done), failed=tuple(failed)))
     return tuple(healed)
 
 
-async def _leave(engine: Engine, run: str, one: Attached) -> list[str]:
-    done = []
-    who = one.process
-    if who is not None and procfs.identity(who.pid) == who:
-        if procfs.state(who) is ProcessState.STOPPED and procfs.send(who, signal.SIGCONT):
-            done.append(f"continued {one.node}")
-        if netns.obstacle() is None and not netns.nft({who.pid: packets.remove(run)}):
-            done.append(f"opened the links of {one.node}")
+async def _leave(engine: Engine, run: str, one: Attached, *, done: list[str], failed: list[str]) -> None:
+    """Leave one container as it was found; what goes wrong with one part keeps no other from it."""
 
-    def start(client: Client) -> bool:
-        if client.api.inspect_container(one.container)["State"]["Running"]:
-            return False
-        client.api.start(one.container)
-        return True
+    async def go_on() -> str | None:
+        who = one.process
+        stopped = who is not None and procfs.state(who) is ProcessState.STOPPED
+        if who is not None and stopped and procfs.send(who, signal.SIGCONT):
+            return f"continued {one.node}"
+        return None
 
-    try:
-        if await engine.call(f"start {one.node}", start):
-            done.append(f"started {one.node} again")
-    except docker.errors.NotFound:
-        pass  # its owner removed it
-    return done
+    async def open_links() -> str | None:
+        who = one.process
+        if who is None or procfs.identity(who.pid) != who or netns.obstacle() is not None:
+            return None
+        gone = netns.nft({who.pid: packets.remove(run)})
+        return None if gone else f"opened the links of {one.node}"
+
+    async def start() -> str | None:
+        try:
+            started = await engine.call(f"start {one.node}", lambda client: _start(client, one))
+        except docker.errors.NotFound:
+            return None  # its owner removed it
+        return f"started {one.node} again" if started else None
+
+    parts: tuple[Callable[[], Awaitable[str | None]], ...] = (go_on, open_links, start)
+    for part in parts:
+        try:
+            if (said := await part()) is not None:
+                done.append(said)
+        except (TargetError, docker.errors.DockerException, OSError) as error:
+            failed.append(f"{one.node} is not left as found: {error}")
+
+
+def _start(client: Client, one: Attached) -> bool:
+    """Start a container unless it runs; return whether that was needed."""
+    if client.api.inspect_container(one.container)["State"]["Running"]:
+        return False
+    client.api.start(one.container)
+    return True
 
 
 def _read(found: runtime.Found) -> Record | None:
     try:
-        record = msgspec.json.decode((found.path / FILE).read_bytes(), type=Record)
+        record = msgspec.json.decode((found.path / ATTACHED).read_bytes(), type=Record)
     except (OSError, msgspec.DecodeError):
         return None
     return record if record.host == runtime.this_host() else None

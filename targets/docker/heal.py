@@ -7,9 +7,11 @@ with it. Foreign things carry no label of ours and are never listed, let alone t
 
 from __future__ import annotations
 
-from targets.local import procfs
+import docker.errors
+
+from targets.cluster import TargetError
 from targets.local.heal import Healed
-from targets.local.runtime import owner_of, this_host
+from targets.local.runtime import alive, owner_of
 
 from . import project
 from .engine import Engine
@@ -29,18 +31,24 @@ async def heal(run: str | None = None) -> tuple[Healed, ...]:
             if _live(found):
                 healed.append(Healed(found.run, found.name, live=True))
                 continue
-            left = await project.remove(engine, found.run)
-            gone = tuple(f"removed {thing}" for thing in found.things if thing not in left)
-            failed = tuple(f"{thing} is not removed" for thing in left)
-            healed.append(Healed(found.run, found.name, live=False, done=gone, failed=failed))
+            healed.append(await _remove(engine, found))
         return tuple(healed)
     finally:
         engine.close()
 
 
+async def _remove(engine: Engine, found: project.Leftover) -> Healed:
+    """Remove what one run left; an engine that refuses or is silent keeps nobody else's from it."""
+    try:
+        left = await project.remove(engine, found.run)
+    except (TargetError, docker.errors.DockerException, OSError) as error:
+        unknown = f"not known to be removed: {error}"
+        return Healed(found.run, found.name, live=False, failed=(unknown,))
+    gone = tuple(f"removed {thing}" for thing in found.things if thing not in left)
+    failed = tuple(f"{thing} is not removed" for thing in left)
+    return Healed(found.run, found.name, live=False, done=gone, failed=failed)
+
+
 def _live(found: project.Leftover) -> bool:
-    """Tell whether the harness that made it goes on, or may go on where we cannot see."""
     owner = owner_of(found.run)
-    if owner is None or found.host.split()[:1] != this_host().split()[:1]:
-        return False  # made before this boot
-    return found.host != this_host() or procfs.identity(owner.pid) == owner
+    return owner is not None and alive(owner, found.host)

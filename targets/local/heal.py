@@ -3,6 +3,9 @@
 Only runtime directories of this user are looked at, only those whose owner is dead are touched, and a
 process is ended only if its pid *and* its start time are the ones written down. Nodes die with their
 harness anyway; this is for what cannot (a node whose kernel was not asked in time) and for files.
+
+A directory goes last: while anything that is written down in it is not undone, it is kept, and that is
+reported as a failure.
 """
 
 from __future__ import annotations
@@ -14,12 +17,15 @@ from typing import Final
 
 import msgspec
 
-from targets.cluster import ProcessState
+from targets.cluster import ProcessState, TargetError
 
 from . import faketime, procfs, runtime
 
 DIE_S: Final = 5.0
 PROBE_S: Final = 0.005
+
+ATTACHED: Final = "attached.json"
+"""The record of what is not ours and is to be left as it was found; who has done that removes it."""
 
 
 class Healed(msgspec.Struct, frozen=True):
@@ -47,18 +53,30 @@ def _heal(found: runtime.Found, run: str | None) -> Healed:
     done: list[str] = []
     failed: list[str] = []
     manifest = found.manifest
-    if manifest is not None and manifest.host == runtime.this_host():
-        for node, who in manifest.processes:
-            if _end(who):
-                done.append(f"ended {node}, process {who.pid}")
-            if procfs.state(who) is not ProcessState.GONE:
-                failed.append(f"{node}, process {who.pid}, does not die")
-            elif procfs.identity(who.pid) in (None, who):  # gone, if only as a zombie nobody reaps
-                done += [f"removed {path}" for path in faketime.sweep(who.pid)]
-    if not failed:
-        shutil.rmtree(found.path, ignore_errors=True)
-        done.append(f"removed {found.path}")
+    here = manifest is None or manifest.host == runtime.this_host()  # else it is of an earlier boot
+    try:
+        if here and (found.path / ATTACHED).exists():
+            failed.append(
+                f"what it had attached to is not left as found: {found.path / ATTACHED} says what"
+            )
+        if here and manifest is not None:
+            _end_nodes(manifest, done, failed)
+        if not failed:
+            shutil.rmtree(found.path)
+            done.append(f"removed {found.path}")
+    except (TargetError, OSError) as error:
+        failed.append(f"{found.path} is kept: {error}")
     return Healed(str(found.path), run, live=False, done=tuple(done), failed=tuple(failed))
+
+
+def _end_nodes(manifest: runtime.Manifest, done: list[str], failed: list[str]) -> None:
+    for node, who in manifest.processes:
+        if _end(who):
+            done.append(f"ended {node}, process {who.pid}")
+        if procfs.state(who) is not ProcessState.GONE:
+            failed.append(f"{node}, process {who.pid}, does not die")
+        elif procfs.identity(who.pid) in (None, who):  # gone, if only as a zombie nobody reaps
+            done += [f"removed {path}" for path in faketime.sweep(who.pid)]
 
 
 def _end(who: procfs.Identity) -> bool:

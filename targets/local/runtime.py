@@ -122,10 +122,18 @@ class Found(msgspec.Struct, frozen=True):
     @property
     def live(self) -> bool:
         """Tell whether the run that owns it still goes on, or may go on where we cannot see."""
-        elsewhere = (
-            self.manifest is not None and self.manifest.host.split()[1:] != this_host().split()[1:]
-        )
-        return elsewhere or procfs.state(self.owner) is not ProcessState.GONE
+        return alive(self.owner, this_host() if self.manifest is None else self.manifest.host)
+
+
+def alive(owner: Identity, host: str) -> bool:
+    """Tell whether the harness ``owner`` of `this_host` at its time still goes on.
+
+    An earlier boot took it along, in whatever pid namespace it was. One of this boot in another
+    namespace counts as alive: nobody can tell from here.
+    """
+    if host.split()[:1] != [procfs.boot_id()]:
+        return False
+    return host != this_host() or procfs.state(owner) is not ProcessState.GONE
 
 
 def owner_of(name: str) -> Identity | None:

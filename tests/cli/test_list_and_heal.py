@@ -58,3 +58,40 @@ def test_what_could_not_be_healed_is_a_harness_failure(lantern: Lantern) -> None
         "a\\x1b[2Jrun: NOT HEALED: n2 lives",
         "other: still running, left alone",
     ]
+
+
+def test_a_healer_that_breaks_keeps_no_other_from_its_work(lantern: Lantern) -> None:
+    patch = (
+        "import os; os.environ['DOCKER_HOST'] = 'unix:///nowhere'\n"
+        "from harness.cli import heal as module\n"
+        "from targets.attach import record\n"
+        "from targets.cluster import TargetError\n"
+        "from targets.docker import heal as containers\n"
+        "from targets.local.heal import Healed\n"
+        "async def broken(run): raise TargetError('no namespace')\n"
+        "async def left(run): return (Healed('/a', 'attached', live=False, done=('continued n1',)),)\n"
+        "containers.heal, record.heal = broken, left\n"
+        "module.local.heal = lambda run: (Healed('/b', 'local', live=False, done=('ended n2',)),)\n"
+    )
+    done = lantern("heal", patch=patch)
+    assert done.returncode == 6
+    assert done.stdout.decode().splitlines() == [
+        "containers: NOT HEALED: TargetError: no namespace",
+        "attached: continued n1",
+        "local: ended n2",
+    ]
+
+
+def test_what_no_engine_can_be_asked_about_is_not_healed(lantern: Lantern) -> None:
+    patch = (
+        "import os; os.environ['DOCKER_HOST'] = 'unix:///nowhere'\n"
+        "from harness.cli import heal as module\n"
+        "from targets.local.heal import Healed\n"
+        "kept = Healed('/a', 'attached', live=False, failed=('attached.json says what',))\n"
+        "module.local.heal = lambda run: (kept,)\n"
+    )
+    done = lantern("heal", patch=patch)
+    assert done.returncode == 6
+    first, second = done.stdout.decode().splitlines()
+    assert first.startswith("containers were not looked for: ")
+    assert second == "attached: NOT HEALED: attached.json says what"

@@ -15,7 +15,7 @@ import pytest
 
 from targets.cluster import ProcessState
 from targets.local import faketime, procfs, runtime
-from targets.local.heal import heal
+from targets.local.heal import ATTACHED, heal
 from targets.local.procfs import Identity
 from targets.local.runtime import MANIFEST, Manifest, Runtime
 
@@ -150,6 +150,63 @@ def test_a_run_in_another_container_is_left_alone(base: Path, child: Identity) -
     assert healed.live
     assert path.exists()
     assert procfs.state(child) is ProcessState.RUNNING
+
+
+def test_a_run_in_another_container_of_an_earlier_boot_is_over(base: Path, child: Identity) -> None:
+    path = left_by(dead(), base, processes=(("n1", child),), host="another-boot pid:[1]")
+    (healed,) = heal()
+    assert not healed.live
+    assert not path.exists()
+    assert procfs.state(child) is ProcessState.RUNNING
+
+
+def test_an_owner_of_an_earlier_boot_is_dead_whoever_has_its_pid_now(
+    base: Path, child: Identity
+) -> None:
+    namespace = runtime.this_host().split(maxsplit=1)[1]
+    left_by(child, base, host=f"another-boot {namespace}")
+    assert [healed.live for healed in heal()] == [False]
+
+
+def test_the_record_of_what_was_attached_to_is_kept_until_that_is_left_as_found(
+    base: Path, child: Identity
+) -> None:
+    path = left_by(dead(), base, processes=(("n1", child),))
+    (path / ATTACHED).write_text("{}")
+    (healed,) = heal()
+    assert procfs.state(child) is ProcessState.GONE, "what can be healed here is"
+    assert [str(path / ATTACHED) in said for said in healed.failed] == [True]
+    assert (path / ATTACHED).exists()
+    (path / ATTACHED).unlink()
+    (healed,) = heal()
+    assert not healed.failed
+    assert not path.exists()
+
+
+def test_what_was_attached_to_before_this_boot_keeps_nothing(base: Path) -> None:
+    path = left_by(dead(), base, host="another-boot pid:[1]")
+    (path / ATTACHED).write_text("{}")
+    (healed,) = heal()
+    assert not healed.failed
+    assert not path.exists()
+
+
+def test_what_goes_wrong_with_one_run_is_said_of_it_and_the_next_is_healed(
+    base: Path, child: Identity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = left_by(dead(), base, run="first", processes=(("n1", child),))
+    second = left_by(dead(), base, run="second")
+
+    def refuse(_who: Identity, _number: signal.Signals) -> bool:
+        raise PermissionError("not yours")
+
+    monkeypatch.setattr(procfs, "send", refuse)
+    told = {healed.run: healed.failed for healed in heal()}
+    monkeypatch.undo()
+    assert ["not yours" in said for said in told["first"]] == [True]
+    assert told["second"] == ()
+    assert first.exists()
+    assert not second.exists()
 
 
 def test_a_directory_whose_owner_died_before_it_wrote_anything_is_removed(base: Path) -> None:

@@ -1,0 +1,77 @@
+"""What a dead run had attached to is left as found part by part, and its record goes last. No engine."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import docker.errors
+import msgspec
+import pytest
+
+from targets.attach import record
+from targets.attach.record import Attached, Record
+from targets.docker.engine import Engine
+from targets.local import runtime
+from targets.local.heal import ATTACHED
+from targets.local.procfs import Identity
+from targets.local.runtime import MANIFEST, Manifest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NOBODY = Identity(1 << 30, 1)
+
+
+class Containers:
+    """Three containers that do not run; the engine refuses to start some."""
+
+    def __init__(self, *, refused: set[str]) -> None:
+        self.refused = refused
+        self.running: set[str] = set()
+
+    def inspect_container(self, container: str) -> dict[str, Any]:
+        return {"State": {"Running": container in self.running}}
+
+    def start(self, container: str) -> None:
+        if container in self.refused:
+            raise docker.errors.APIError("no room")
+        self.running.add(container)
+
+
+@pytest.fixture
+def left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Leave the runtime directory of a dead run that had attached to three containers."""
+    monkeypatch.setattr(runtime, "bases", lambda: (tmp_path,))
+    path = tmp_path / f"lantern-{NOBODY.pid}-{NOBODY.start_ticks}-abcdefgh"
+    path.mkdir(mode=0o700)
+    host = runtime.this_host()
+    (path / MANIFEST).write_bytes(msgspec.json.encode(Manifest(run="r", host=host)))
+    attached = tuple(Attached(node, f"id-{node}", None) for node in ("n1", "n2", "n3"))
+    (path / ATTACHED).write_bytes(msgspec.json.encode(Record(host, attached)))
+    return path
+
+
+def healed_at(containers: Containers, monkeypatch: pytest.MonkeyPatch) -> Any:
+    async def connect() -> Engine:
+        return Engine(SimpleNamespace(api=containers, close=lambda: None))
+
+    monkeypatch.setattr(Engine, "connect", connect)
+    (healed,) = asyncio.run(record.heal())
+    return healed
+
+
+def test_one_container_that_cannot_be_started_keeps_no_other_down_and_the_record_in_place(
+    left: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    containers = Containers(refused={"id-n2"})
+    healed = healed_at(containers, monkeypatch)
+    assert healed.done == ("started n1 again", "started n3 again")
+    assert [said.startswith("n2 is not left as found") for said in healed.failed] == [True]
+    assert (left / ATTACHED).exists()
+
+    containers.refused.clear()
+    healed = healed_at(containers, monkeypatch)
+    assert (healed.done, healed.failed) == (("started n2 again",), ())
+    assert not (left / ATTACHED).exists()
