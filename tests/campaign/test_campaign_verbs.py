@@ -1,0 +1,81 @@
+"""`lantern campaign`, `shrink`, `replay` and `sweep`, as a user runs them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from cli_lantern import Lantern
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MISTAKE = ("--on", "sim", "--mistake", "no-applied-wait", "--rate", "50", "--seed", "1")
+
+
+@pytest.fixture
+def lantern(tmp_path: Path) -> Lantern:
+    return Lantern(tmp_path)
+
+
+def test_a_failing_run_is_replayed_shrunk_and_replayed_again(lantern: Lantern) -> None:
+    ended = lantern("run", *MISTAKE, "--out", "bad")
+    assert ended.returncode == 1, ended.stderr
+    again = lantern("replay", "bad", "--times", "2", "--json")
+    told = json.loads(again.stdout)
+    assert (again.returncode, [each["identical"] for each in told["tries"]]) == (1, [True, True])
+    ended = lantern("shrink", "bad", "--out", "small", "--json")
+    found = json.loads(ended.stdout)
+    assert (ended.returncode, found["kind"]) == (0, "history")
+    assert found["faults"] <= 3
+    assert found["operations"] <= 12
+    again = lantern("replay", "small")
+    assert (again.returncode, again.stdout.startswith(b"identical history: violation")) == (1, True)
+
+
+def test_a_history_that_does_not_come_back_is_told(lantern: Lantern) -> None:
+    ended = lantern("run", *MISTAKE, "--time", "3", "--out", "run")
+    assert ended.returncode in (1, 4)
+    history = lantern.place / "run" / "history.jsonl"
+    history.write_bytes(history.read_bytes() + b"\n")
+    again = lantern("replay", "run", "--json")
+    assert json.loads(again.stdout)["tries"][0]["identical"] is False
+    assert again.returncode in (1, 6)
+
+
+def test_what_cannot_be_shrunk_ends_in_seven(lantern: Lantern) -> None:
+    quiet = ("--on", "sim", "--time", "2", "--rate", "50", "--faults", "none", "--seed", "1")
+    assert lantern("run", *quiet, "--out", "quiet").returncode == 4
+    ended = lantern("shrink", "quiet", "--json")
+    assert (ended.returncode, json.loads(ended.stdout)["outcome"]) == (7, "expectation-missed")
+
+
+def test_a_campaign_prints_its_rows_and_its_summary(lantern: Lantern) -> None:
+    ended = lantern(
+        "campaign", "--catalog", "--only", "no-applied-wait", "--seeds", "1", "--jobs", "1", "--json"
+    )
+    told = json.loads(ended.stdout)
+    assert ended.returncode == 0, ended.stderr
+    assert [(row["name"], row["seed"], row["first_seed"]) for row in told["runs"]] == [
+        ("no-applied-wait", 0, 0)
+    ]
+    assert told["summary"]["simulated_per_cpu_second"] > 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("campaign",),
+        ("campaign", "--catalog", "--only", "nothing"),
+        ("campaign", "--catalog", "--budget", "soon"),
+        ("campaign", "--catalog", "--swarm", "--on", "local"),
+        ("replay", "nowhere"),
+        ("shrink", "nowhere"),
+        ("sweep", "drift", "--bound", "2"),
+    ],
+)
+def test_what_makes_no_sense_starts_nothing(lantern: Lantern, arguments: tuple[str, ...]) -> None:
+    ended = lantern(*arguments)
+    assert ended.returncode == 2, ended.stderr
+    assert not list(lantern.place.iterdir())
