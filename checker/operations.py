@@ -19,13 +19,16 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from checker.conventions import Conventions, Ties
 from checker.events import EventType, Header, Served
 from checker.values import show
+
+if TYPE_CHECKING:
+    from checker.pairing import Line
 
 NEVER: Final = 1 << 62
 """The return stamp of an operation that nobody saw end: later than everything."""
@@ -88,7 +91,9 @@ class History(Sequence[Operation]):
     """Operations in the order they were called, as columns of equal length.
 
     ``what[i]`` indexes ``kinds``; ``return_at[i]`` is `NEVER` where nobody saw the end. ``lines`` maps
-    an event's place to its line. ``notes`` are what a reader of the verdict must know of the file.
+    an event's place to its line. ``given_up`` has place and stamp of a line that said `info`,
+    ``nemesis`` the lines of the nemesis with their places: both there to be told again. ``notes`` are
+    what a reader of the verdict must know of the file.
     """
 
     name: str = "history"
@@ -110,6 +115,8 @@ class History(Sequence[Operation]):
     node: list[str | None] = field(default_factory=list)
     error: Mapping[int, str] = field(default_factory=dict)
     evidence: Mapping[int, Served] = field(default_factory=dict)
+    given_up: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    nemesis: Sequence[tuple[int, Line]] = ()
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:

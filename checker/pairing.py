@@ -43,6 +43,7 @@ LOOKING: Final = frozenset(
         "get-any",
     }
 )
+_WRITING: Final = frozenset({"write", "put", "cas", "append", "add", "enqueue", "enq", "push", "insert"})
 _KINDS_MAX: Final = 256
 _ENDINGS: Final = frozenset({"ok", "fail", "info"})
 
@@ -57,20 +58,20 @@ class Context(Protocol):
         ...
 
 
-class Line(msgspec.Struct, kw_only=True):
+class Line(msgspec.Struct, kw_only=True, omit_defaults=True):
     """An event as a file may hold it: what `Event` says, with fewer certainties.
 
     ``time`` is what Jepsen and others call the stamp.
     """
 
+    index: int | None = None
+    time_ns: int | None = None
+    time: int | None = None
     process: int | str
     type: str
     f: str
     key: Any = None
     value: Any = None
-    index: int | None = None
-    time_ns: int | None = None
-    time: int | None = None
     node: str | None = None
     error: Any = None
     evidence: Served | None = None
@@ -97,12 +98,15 @@ def pair(  # noqa: C901, PLR0912, PLR0915 - one loop over millions of lines: cal
     nodes: list[str | None] = []
     errors: dict[int, str] = {}
     evidence: dict[int, Served] = {}
+    given_up: dict[int, tuple[int, int]] = {}
+    nemesis: list[tuple[int, Line]] = []
     call_at, return_at, call_ns, return_ns = array("q"), array("q"), array("q"), array("q")
     lines = array("i")
     open_operation: dict[int | str, int] = {}
     retired: set[int | str] = set()
     nemesis_functions: dict[str, int] = {}
     client_functions: set[str] = set()
+    changed: list[int] = []
     last_index, last_ns = -1, -NEVER
     stamped: bool | None = None
     at = -1
@@ -149,6 +153,8 @@ def pair(  # noqa: C901, PLR0912, PLR0915 - one loop over millions of lines: cal
         process = event.process
         if process == NEMESIS:
             nemesis_functions.setdefault(event.f, line)
+            event.time_ns = time_ns
+            nemesis.append((at, event))
             continue
         kind = event.type
         if kind == "invoke":
@@ -200,11 +206,14 @@ def pair(  # noqa: C901, PLR0912, PLR0915 - one loop over millions of lines: cal
             nodes[found] = event.node
         if kind == "info":
             retired.add(process)
+            given_up[found] = (at, time_ns)
             continue
         return_at[found] = at
         return_ns[found] = time_ns
         if kind == "ok":
             if event.value is not None or f in LOOKING:
+                if f in _WRITING and event.value != values[found] and values[found] is not None:
+                    changed.append(line)
                 values[found] = event.value
             if event.evidence is not None:
                 evidence[found] = event.evidence
@@ -234,5 +243,16 @@ def pair(  # noqa: C901, PLR0912, PLR0915 - one loop over millions of lines: cal
         node=nodes,
         error=errors,
         evidence=evidence,
-        notes=() if source is None else source.all_notes(),
+        given_up=given_up,
+        nemesis=nemesis,
+        notes=(*(() if source is None else source.all_notes()), *_changed(changed)),
     )
+
+
+def _changed(lines: list[int]) -> Iterable[str]:
+    if lines:
+        several = "" if len(lines) == 1 else f" and {len(lines) - 1} others"
+        yield (
+            f"the completion on line {lines[0]}{several} says another value than the invocation: "
+            "what completed counts"
+        )

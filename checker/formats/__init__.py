@@ -2,18 +2,17 @@
 
 A format is a module with four names: ``NAME``; ``CONVENTIONS``, what its tool means where tools
 disagree; ``sniff(head)``, whether a file looks like it; ``rows(source)``, its events with their lines.
-Those that can be written too have ``write(events, header)``.
+Those that can be written too have ``write(history)``, and ``unsaid(history)``: what they cannot say.
 
 For the command line: ``lantern check`` is `read` and then `checker.check`; ``lantern convert`` is
-`read` and then `write`. Both raise `MalformedHistory`, with file, line and sentence (exit 5), and
-ValueError for the name of a format that is none, or that cannot be written (exit 2).
+`read`, then `unsaid` and `write`. They raise `MalformedHistory`, with file, line and sentence (exit 5),
+and ValueError for the name of a format that is none, or that cannot be written (exit 2).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from checker.conventions import Conventions
 from checker.errors import MalformedHistory
 from checker.events import EventType, Header
 from checker.formats import edn, elle_json, jepsen_log, jsonl, limo, porcupine_kv
@@ -76,19 +75,25 @@ def from_events(
 
 
 def write(history: History, *, format: str = jsonl.NAME) -> bytes:  # noqa: A002 - the option
-    """Return the operations of ``history`` in ``format``, without the nemesis lines.
+    """Return every line of ``history``, those of the nemesis too, in ``format``.
 
     JSON lines carry the conventions of the format that the history came from. EDN cannot: there a read
-    of nil counts as unknown, and equal stamps as ordered. Raises ValueError for a format that is not
-    written.
+    of nil counts as unknown, and the order of the lines as the order of the stamps. Raises ValueError
+    for a format that is not written.
     """
+    written: bytes = _writable(format).write(history)
+    return written
+
+
+def unsaid(history: History, *, format: str = jsonl.NAME) -> tuple[str, ...]:  # noqa: A002 - the option
+    """Return, a sentence each, what `write` loses of ``history`` because ``format`` cannot say it."""
+    return tuple(_writable(format).unsaid(history))
+
+
+def _writable(format: str) -> ModuleType:  # noqa: A002 - the option
     if format not in WRITABLE:
         raise ValueError(f"format {format!r} cannot be written, only {', '.join(WRITABLE)}")
-    carried = None if history.conventions == Conventions() else history.conventions
-    told = history.header or Header()
-    header = Header(run=told.run, origin_ns=told.origin_ns, model=told.model, conventions=carried)
-    written: bytes = FORMATS[format].write(jsonl.events(history), header)
-    return written
+    return FORMATS[format]
 
 
 def _line(event: Event) -> Line:

@@ -17,13 +17,15 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, Final
 
 from checker.conventions import Conventions, NilRead
+from checker.events import NEMESIS
+from checker.formats import telling
 from checker.pairing import Line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
-    from checker.events import Event, Header
     from checker.formats.source import Rows, Source
+    from checker.operations import History
 
 NAME: Final = "edn"
 CONVENTIONS: Final = Conventions(nil_read=NilRead.WILDCARD, order_by_stamp=False)
@@ -43,7 +45,6 @@ _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _CHARS: Final = {"newline": "\n", "space": " ", "tab": "\t", "return": "\r"}
 _WHOLE: Final = re.compile(r"[+-]?\d+N?")
 _NUMBER: Final = re.compile(r"[+-]?\d")
-_FIELDS: Final = frozenset(Line.__struct_fields__)
 
 
 class EdnError(ValueError):
@@ -57,7 +58,9 @@ class EdnError(ValueError):
 
 def sniff(head: bytes) -> bool:
     """Return whether a file that starts with ``head`` is of this format."""
-    return re.search(rb"\{\s*:[a-z-]+\s", head) is not None and b":type" in head
+    return head.strip() == b"[]" or (
+        re.search(rb"\{\s*:[a-z-]+\s", head) is not None and b":type" in head
+    )
 
 
 def rows(source: Source) -> Rows:
@@ -76,10 +79,19 @@ def rows(source: Source) -> Rows:
         source.refuse(f"not EDN ({error.sentence})", line)
 
 
-def write(history: Iterable[Event], header: Header | None = None) -> bytes:
-    """Return ``history`` in this format, one map a line; the header has no place in it."""
-    del header
-    return b"".join(_map(event).encode() + b"\n" for event in history)
+def write(history: History) -> bytes:
+    """Return ``history`` in this format: a vector of maps, one a line, as Jepsen writes them.
+
+    An operation on a key becomes one on the tuple ``[key value]``, which is how Jepsen's independent
+    keys look, and says ``:independent true``, so that it can be told from a value that is a pair.
+    """
+    maps = map(_map, telling.lines(history, by_order=True))
+    return f"[{(chr(10) + ' ').join(maps)}]\n".encode()
+
+
+def unsaid(history: History) -> Iterator[str]:
+    """Yield what this format cannot say of ``history``."""
+    return telling.unsaid_by_order(history)
 
 
 def forms(  # noqa: C901 - one case a token
@@ -188,12 +200,18 @@ def _line(form: Any, source: Source, line: int) -> Line | None:
         source.refuse(":type and :f are needed", line)
         return None
     index, time = form.get("index"), form.get("time")
+    key, value = form.get("key"), _plain(form.get("value"))
+    if key is None and form.get("independent") is True:
+        if not isinstance(value, list) or len(value) != 2:
+            source.refuse(":value is no tuple [key value], though :independent is true", line)
+            return None
+        key, value = value
     return Line(
         process=process,
         type=kind,
         f=f,
-        key=form.get("key"),
-        value=_plain(form.get("value")),
+        key=key,
+        value=value,
         index=index if isinstance(index, int) else None,
         time=time if isinstance(time, int) else None,
         node=form["node"] if isinstance(form.get("node"), str) else None,
@@ -210,20 +228,34 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _map(event: Event) -> str:
-    parts = [
-        f":index {event.index}, :time {event.time_ns}, :type :{event.type}",
-        f":process {_edn(event.process)}",
-    ]
-    parts.append(f":f {_keyword(event.f)}")
-    if event.key is not None:
-        parts.append(f":key {_edn(event.key)}")
-    parts.append(f":value {_edn(event.value)}")
-    if event.node is not None:
-        parts.append(f":node {_edn(event.node)}")
-    if event.error is not None:
-        parts.append(f":error {_edn(event.error)}")
+def _map(line: Line) -> str:
+    process = f":{NEMESIS}" if line.process == NEMESIS else _edn(line.process)
+    value = _txn(line.value) if line.f == "txn" else _edn(line.value)
+    parts = [f":process {process}", f":type :{line.type}", f":f {_keyword(line.f)}"]
+    if line.key is None:
+        parts.append(f":value {value}")
+    else:
+        parts += [f":value [{_edn(line.key)} {value}]", ":independent true"]
+    if line.time_ns is not None:
+        parts.append(f":time {line.time_ns}")
+    parts.append(f":index {line.index}")
+    if line.node is not None:
+        parts.append(f":node {_edn(line.node)}")
+    if line.error is not None:
+        parts.append(f":error {_edn(line.error)}")
     return "{" + ", ".join(parts) + "}"
+
+
+def _txn(value: Any) -> str:
+    """Return a transaction, whose parts begin with the keyword of what they do."""
+    match value:
+        case list() if all(
+            isinstance(part, list) and part and isinstance(part[0], str) for part in value
+        ):
+            parts = (" ".join([_keyword(part[0]), *map(_edn, part[1:])]) for part in value)
+            return "[" + " ".join(f"[{part}]" for part in parts) + "]"
+        case _:
+            return _edn(value)
 
 
 def _keyword(name: str) -> str:

@@ -15,20 +15,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from checker.conventions import Conventions, FailedCas
-from checker.events import HISTORY_SCHEMA, Event, EventType, Header
-from checker.operations import NEVER
+from checker.conventions import Conventions
+from checker.events import HISTORY_SCHEMA, Header
+from checker.formats import telling
 from checker.pairing import Line
+from checker.values import show
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from checker.formats.source import Rows, Source
-    from checker.operations import History, Operation
+    from checker.operations import History
 
 NAME: Final = "jsonl"
 CONVENTIONS: Final = Conventions()
 _BLOCK_BYTES: Final = 1 << 20
+_NESTED: Final = frozenset({list, tuple, dict})
 _BOM: Final = b"\xef\xbb\xbf"
 
 _decoder: Final = msgspec.json.Decoder(Line)
@@ -68,12 +70,55 @@ def _events(source: Source, data: bytes, end: int, at: int, line: int) -> Rows:
             line += block.count(b"\n")
 
 
-def write(history: Iterable[Event], header: Header | None = None) -> bytes:
-    """Return ``history`` in this format."""
-    told = header or Header()
-    first = {"schema": told.schema, "kind": told.kind, **msgspec.to_builtins(told)}
-    lines = [_encoder.encode(first), *map(_encoder.encode, history)]
+def write(history: History) -> bytes:
+    """Return ``history`` in this format; its header carries the conventions that it came with."""
+    told = history.header or Header()
+    carried = None if history.conventions == CONVENTIONS else history.conventions
+    header = Header(run=told.run, origin_ns=told.origin_ns, model=told.model, conventions=carried)
+    first = {"schema": header.schema, "kind": header.kind, **msgspec.to_builtins(header)}
+    lines = [_encoder.encode(first), *map(_encoded, telling.lines(history))]
     return b"\n".join(lines) + b"\n"
+
+
+def unsaid(history: History) -> Iterable[str]:
+    """Yield what this format cannot say of ``history``."""
+    columns = (history.key, history.value)
+    maps = sum(map(_odd_maps, (each for column in columns for each in column if type(each) in _NESTED)))
+    if maps:
+        yield f"JSON makes text of the keys of {maps} maps, which were other values"
+
+
+def _odd_maps(value: Any) -> int:
+    """Return the count of maps in ``value`` with a key that is not text."""
+    match value:
+        case list() | tuple():
+            return sum(map(_odd_maps, value))
+        case dict():
+            return any(not isinstance(key, str) for key in value) + sum(map(_odd_maps, value.values()))
+        case _:
+            return 0
+
+
+def _encoded(line: Line) -> bytes:
+    try:
+        return _encoder.encode(line)
+    except TypeError:  # EDN may have any key in a map, JSON text
+        return _encoder.encode(
+            msgspec.structs.replace(line, key=_json(line.key), value=_json(line.value))
+        )
+
+
+def _json(value: Any) -> Any:
+    """Return ``value`` with text for every key of a map."""
+    match value:
+        case list() | tuple():
+            return [_json(each) for each in value]
+        case dict():
+            return {
+                key if isinstance(key, str) else show(key): _json(each) for key, each in value.items()
+            }
+        case _:
+            return value
 
 
 def _complete(source: Source, data: bytes) -> int:
@@ -133,41 +178,3 @@ def _one_by_one(source: Source, block: bytes, line: int) -> Rows:
             source.refuse(f"not JSON ({error})", number)
         else:
             yield number, event
-
-
-def events(history: History) -> Iterable[Event]:
-    """Yield the events a history was made of, client operations only, in their order."""
-    marks = sorted([(at, i, 0) for i, at in enumerate(history.call_at)] + _returns(history))
-    for index, (_, i, ended) in enumerate(marks):
-        operation = history[i]
-        outcome = operation.outcome
-        yield Event(
-            index=index,
-            time_ns=(history.return_ns if ended else history.call_ns)[i],
-            process=operation.process,
-            type=outcome if ended else type(outcome).INVOKE,
-            f=operation.f,
-            key=operation.key,
-            value=operation.value,
-            node=operation.node,
-            error=_error(history, operation) if ended else None,
-            evidence=operation.evidence if ended else None,
-        )
-
-
-def _error(history: History, operation: Operation) -> str | None:
-    """Return the code of an end; a bare failed cas that asserts gets the code that says so."""
-    asserts = history.conventions.bare_failed_cas is FailedCas.ASSERT
-    if (
-        operation.f == "cas"
-        and operation.outcome is EventType.FAIL
-        and operation.error is None
-        and asserts
-    ):
-        return "MISMATCH"
-    return operation.error
-
-
-def _returns(history: History) -> list[tuple[int, int, int]]:
-    ends = history.return_at
-    return [(at, i, 1) for i, at in enumerate(ends) if at != NEVER]
