@@ -74,8 +74,11 @@ class DockerCluster(ContainerCluster):
             await asyncio.gather(*(self._start_node(node) for node in self.nodes))
             links.keep()
             await asyncio.gather(*(self._until_answer(node) for node in self.nodes))
-        except BaseException:
-            await self.stop()
+        except BaseException as error:
+            try:
+                await self.stop()
+            except TargetError as left:
+                error.add_note(str(left))
             raise
 
     def _make_links(self, run: str) -> PacketLinks | GateLinks:

@@ -74,7 +74,7 @@ class LeaseKvSystem:
         for node in self.services:
             folder = runtime.directory(node)
             self._folders[node] = folder
-            self._admin[node] = AdminClient(folder / "admin")
+            self._admin[node] = AdminClient(node, folder / "admin")
             self._clocks[node] = ContainerClock(folder, self._mode, inside=INSIDE)
 
     def launch(self, node: str, address: str, peers: Mapping[str, str]) -> Launch:
@@ -129,11 +129,7 @@ class LeaseKvSystem:
     async def status(self, node: str, address: Address) -> NodeStatus | None:
         """Ask on the admin socket: it does not run through the links."""
         del address
-        try:
-            answer = await self._admin[node].ask(admin.Status(), within_s=ASK_S)
-        except OSError:
-            return None
-        return answer.status if isinstance(answer, admin.Told) else None
+        return await self._admin[node].status(within_s=ASK_S)
 
     async def bend_clock(self, node: str, bend: ClockBend) -> None:
         """Bend; a node that can answer must show it, or the harness has failed."""
@@ -149,23 +145,15 @@ class LeaseKvSystem:
 
     async def campaign(self, node: str) -> None:
         """Ask the node to campaign, through its own vote rules."""
-        await self._turn(node, admin.Campaign())
+        await self._admin[node].turn(admin.Campaign(), within_s=TURN_S)
 
     async def set_apply_delay(self, node: str, delay_ns: int) -> None:
         """Delay applies."""
-        await self._turn(node, admin.SetApplyDelay(delay_ns))
+        await self._admin[node].turn(admin.SetApplyDelay(delay_ns), within_s=TURN_S)
 
     async def set_sync_delay(self, node: str, delay_ns: int) -> None:
         """Delay syncs."""
-        await self._turn(node, admin.SetSyncDelay(delay_ns))
-
-    async def _turn(self, node: str, ask: admin.Ask) -> None:
-        try:
-            answer = await self._admin[node].ask(ask, within_s=TURN_S)
-        except OSError as error:
-            raise Unsupported(f"{node} does not answer on its admin socket: {error!r}") from error
-        if not isinstance(answer, admin.Done):
-            raise TargetError(f"{node} refused {ask!r}: {answer!r}")
+        await self._admin[node].turn(admin.SetSyncDelay(delay_ns), within_s=TURN_S)
 
     def close(self) -> None:
         """Drop the admin connections."""

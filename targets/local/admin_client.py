@@ -1,8 +1,10 @@
 """The tester's end of a node's admin socket: one connection, kept while the node answers.
 
-Answers come in the order of the questions, so a question that was given up would leave its answer to
-the next one: the connection is dropped instead. A node that is stopped, dead or drowning in work does
-not answer; that is told apart from a refusal.
+A node that is stopped, dead or drowning in work does not answer. What matters then is whether the
+question was sent: one that was not is `Unsupported`, any other may have been heard: ``TimeoutError``.
+
+Answers come in the order of the questions, so a question that was given up leaves its answer behind. It
+is thrown away if others still wait behind it on the connection, which is dropped otherwise.
 """
 
 from __future__ import annotations
@@ -13,10 +15,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from targets.cluster import TargetError, Unsupported
 from targets.leasekv import admin
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from targets.cluster import NodeStatus
 
 
 class _Connection(asyncio.Protocol):
@@ -39,6 +44,11 @@ class _Connection(asyncio.Protocol):
                 except msgspec.DecodeError as error:
                     future.set_exception(OSError(f"an answer that is none: {error}"))
 
+    @property
+    def abandoned(self) -> bool:
+        """Whether answers are under way, and nobody waits for any of them."""
+        return bool(self.awaited) and all(future.done() for future in self.awaited)
+
     def connection_lost(self, exc: Exception | None) -> None:
         self.transport = None
         for future in self.awaited:
@@ -47,25 +57,56 @@ class _Connection(asyncio.Protocol):
 
 
 class AdminClient:
-    """Asks one node."""
+    """Asks one node. ``node`` is its name, for messages."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, node: str, path: Path) -> None:
+        self._node = node
         self._path = path
         self._connection = _Connection()
         self._opening = asyncio.Lock()
 
-    async def ask(self, question: admin.Ask, *, within_s: float) -> admin.Answer:
-        """Return the node's answer; raise ``OSError`` (``TimeoutError`` is one) if there is none."""
+    async def status(self, *, within_s: float) -> NodeStatus | None:
+        """Return what the node says of itself, None if it does not answer."""
         try:
-            async with asyncio.timeout(within_s):
+            answer = await self.ask(admin.Status(), within_s=within_s)
+        except (Unsupported, TimeoutError):
+            return None
+        return answer.status if isinstance(answer, admin.Told) else None
+
+    async def turn(self, knob: admin.Ask, *, within_s: float) -> None:
+        """Have the node do something; as `ask`, and `TargetError` if it refuses."""
+        answer = await self.ask(knob, within_s=within_s)
+        if not isinstance(answer, admin.Done):
+            raise TargetError(f"{self._node} refused {knob!r} on its admin socket: {answer!r}")
+
+    async def ask(self, question: admin.Ask, *, within_s: float) -> admin.Answer:
+        """Return the node's answer.
+
+        Raise `Unsupported` if nothing was sent, ``TimeoutError`` if the node may have heard it.
+        """
+        loop = asyncio.get_running_loop()
+        deadline_s = loop.time() + within_s
+        try:
+            async with asyncio.timeout_at(deadline_s):
                 transport, connection = await self._open()
-                future: asyncio.Future[admin.Answer] = asyncio.get_running_loop().create_future()
-                connection.awaited.append(future)
+        except OSError as error:  # TimeoutError is one
+            raise Unsupported(f"{self._node} cannot be asked: {error!r}") from error
+        future: asyncio.Future[admin.Answer] = loop.create_future()
+        connection.awaited.append(future)
+        try:
+            async with asyncio.timeout_at(deadline_s):
                 transport.write(admin.encode(question))
                 return await future
-        except BaseException:
-            self.close()
-            raise
+        except TimeoutError:
+            sentence = f"{self._node} did not answer its admin socket in {within_s:g} s"
+            raise TimeoutError(sentence) from None
+        except OSError as error:
+            raise TimeoutError(f"{self._node} was asked and did not answer: {error}") from error
+        finally:
+            future.cancel()
+            if connection.abandoned:
+                transport.abort()
+                connection.transport = None
 
     async def _open(self) -> tuple[asyncio.Transport, _Connection]:
         async with self._opening:

@@ -64,7 +64,7 @@ class LocalNode:
         self.log = run_dir / "logs" / f"{self.name}.log"
         self.peer_port = Port()
         self.client_port = Port()
-        self.admin = AdminClient(runtime.admin_socket(self.name))
+        self.admin = AdminClient(self.name, runtime.admin_socket(self.name))
         self.clock = ControlFile(runtime.directory("clock", self.name), mode)
         self.process: NodeProcess | None = None
         self._config = config
@@ -100,11 +100,7 @@ class LocalNode:
         """Ask the node; None if it does not answer."""
         if self.state() is not ProcessState.RUNNING:
             return None
-        try:
-            answer = await self.admin.ask(admin.Status(), within_s=STATUS_S)
-        except OSError:
-            return None
-        return answer.status if isinstance(answer, admin.Told) else None
+        return await self.admin.status(within_s=STATUS_S)
 
     async def until_ready(self) -> None:
         """Wait until the node answers, and see that its clocks are what they should be."""
@@ -135,22 +131,16 @@ class LocalNode:
         """Have the node do something; `Unsupported` if it cannot hear, ``TimeoutError`` if unsure."""
         if self.state() is not ProcessState.RUNNING:
             raise Unsupported(f"{self.name} is {self.state().value} and cannot be asked")
-        try:
-            answer = await self.admin.ask(question, within_s=KNOB_S)
-        except TimeoutError:
-            raise TimeoutError(f"{self.name} did not answer its admin socket in {KNOB_S:g} s") from None
-        except OSError as error:
-            raise Unsupported(f"{self.name} cannot be asked: {error}") from error
-        if isinstance(answer, admin.Denied):
-            raise TargetError(f"{self.name} refused a question on its admin socket: {answer.why}")
+        await self.admin.turn(question, within_s=KNOB_S)
 
     async def end(self) -> None:
         """Kill and reap the process, and remove what the preload left."""
-        process, self.process = self.process, None
+        process = self.process
         self.admin.close()
         if process is not None:
             await process.kill()
             faketime.sweep(process.identity.pid)
+            self.process = None  # not sooner: what does not die is still there for the next `end`
 
     def close(self) -> None:
         """Give the ports back."""
@@ -236,7 +226,10 @@ class LocalCluster:
                 self._spawn(name)
             await _all(node.until_ready() for node in self._nodes.values())
         except BaseException as error:
-            await self.stop()
+            try:
+                await self.stop()
+            except TargetError as left:
+                error.add_note(str(left))
             if isinstance(error, OSError):
                 raise TargetError(f"the cluster could not be set up: {error}") from error
             raise

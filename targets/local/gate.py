@@ -240,9 +240,10 @@ class Gate:
         task.add_done_callback(self._tasks.discard)
 
     def close(self) -> None:
-        """Reset everything and give the port back."""
+        """Reset everything and give the port back. Idempotent."""
         for lane in self._resets_with:
-            lane.obedient.remove(self)
+            if self in lane.obedient:
+                lane.obedient.remove(self)
         for relay in tuple(self.relays):
             relay.reset()
         self._refuse()

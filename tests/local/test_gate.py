@@ -412,3 +412,12 @@ def test_a_dropped_peer_link_leaves_the_connection_of_the_other_direction() -> N
         await asyncio.sleep(0.01)
 
     asyncio.run(run())
+
+
+def test_what_is_closed_can_be_closed_again() -> None:
+    async def work(bench: Bench) -> None:
+        bench.gate.close()
+        bench.gate.close()
+        assert bench.forward.obedient == bench.backward.obedient == []
+
+    on_bench(work)
