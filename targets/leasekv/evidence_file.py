@@ -30,6 +30,7 @@ class EvidenceFile:
         self._node = node
         self._lines: list[EvidenceLine] = []
         self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        os.fchmod(self._fd, 0o644)  # whatever the umask
         self._write(evidence_lines.header(node))
 
     def add(self, facts: Iterable[Fact], stamp: Stamp) -> None:

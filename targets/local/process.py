@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 STOP_S: Final = 2.0
 REAP_S: Final = 10.0
 PROBE_S: Final = 0.0005
+MODE: Final = 0o644
+UMASK: Final = 0o022  # the user's own would decide who can read what a node leaves
 
 _ROOT: Final = Path(targets.__file__).resolve().parent.parent
 
@@ -54,6 +56,7 @@ class NodeProcess:
     ) -> None:
         self.name = name
         with log.open("ab") as story:
+            os.fchmod(story.fileno(), MODE)
             self._child = subprocess.Popen(  # noqa: S603 - our own interpreter and module
                 command,
                 env=dict(env),
@@ -62,6 +65,7 @@ class NodeProcess:
                 stdout=story,
                 stderr=story,
                 start_new_session=True,
+                umask=UMASK,
             )
         found = procfs.identity(self._child.pid)
         assert found is not None, "a child that was not reaped is always there"

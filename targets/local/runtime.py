@@ -4,10 +4,12 @@ What a heal needs lives here and never in a run directory, which may come from a
 is made with mode 0700, and its very name says who owns it (pid and start time), so that there is no
 instant at which a dead run's directory could be taken for a live one or the other way round. The
 manifest lists every process started, each as pid *and* start time, and the host they belong to: this
-boot and this pid namespace. Anywhere else they mean nobody.
+boot and this pid namespace. Anywhere else they mean nobody. Modes are set, whatever the umask.
 
 Nodes' data lives here too, so memory is preferred to a disk: XDG_RUNTIME_DIR, then /dev/shm, then the
-temporary directory, the first of them with room. A sync that takes ten milliseconds because something
+temporary directory, the first of them with room whose path suits: absolute (a relative one means
+nothing to a node that lives elsewhere), short enough for a socket in it, and without a space or a colon,
+which a preload's path must not have. A sync that takes ten milliseconds because something
 else uses the disk would stall a node's loop for no fault of ours; a slow sync is injected, not met.
 """
 
@@ -55,11 +57,20 @@ def bases() -> tuple[Path, ...]:
     private = os.environ.get("XDG_RUNTIME_DIR")
     found = [Path(private)] if private else []
     found += [Path("/dev/shm"), Path(tempfile.gettempdir())]  # noqa: S108 - mkdtemp is what makes it safe
-    return tuple(dict.fromkeys(path for path in found if path.is_dir()))
+    return tuple(dict.fromkeys(path for path in found if path.is_absolute() and path.is_dir()))
+
+
+def _suits(path: Path, prefix: str) -> bool:
+    socket = path / f"{prefix}12345678" / "n1.admin"  # as mkdtemp will name it
+    return (
+        len(os.fsencode(socket)) <= PATH_MAX
+        and not set(str(path)) & set(" :")
+        and os.access(path, os.W_OK)
+    )
 
 
 def _has_room(path: Path) -> bool:
-    return os.access(path, os.W_OK) and shutil.disk_usage(path).free >= ROOM_MIN
+    return shutil.disk_usage(path).free >= ROOM_MIN
 
 
 class Runtime:
@@ -68,8 +79,17 @@ class Runtime:
     def __init__(self, run: str) -> None:
         me = procfs.identity(os.getpid())
         assert me is not None
-        base = next(filter(_has_room, bases()), tempfile.gettempdir())
-        self.path = Path(tempfile.mkdtemp(prefix=f"lantern-{me.pid}-{me.start_ticks}-", dir=base))
+        prefix = f"lantern-{me.pid}-{me.start_ticks}-"
+        suiting = [path for path in bases() if _suits(path, prefix)]
+        if not suiting:
+            places = ", ".join(map(str, bases()))
+            raise TargetError(
+                f"none of {places} can hold a cluster: it takes a writable directory with a short path"
+                " that has no space or colon in it; name one in TMPDIR"
+            )
+        base = next(filter(_has_room, suiting), suiting[-1])
+        self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=base))
+        self.path.chmod(0o700)
         self._manifest = Manifest(run=run, host=this_host())
         self._save()
 
@@ -77,13 +97,18 @@ class Runtime:
         """Return where a node's admin socket goes; refuse a path the kernel does not take."""
         path = self.path / f"{node}.admin"
         if len(os.fsencode(path)) > PATH_MAX:
-            raise TargetError(f"{path} is too long for a unix socket: set TMPDIR to a shorter directory")
+            raise TargetError(
+                f"{path} is too long for a unix socket: shorten the node's name, or {self.path.parent}"
+            )
         return path
 
     def directory(self, *parts: str) -> Path:
         """Return a directory inside, made if it is not there."""
-        path = self.path.joinpath(*parts)
-        path.mkdir(parents=True, exist_ok=True)
+        path = self.path
+        for part in parts:
+            path /= part
+            path.mkdir(exist_ok=True)
+            path.chmod(0o700)
         return path
 
     def record(self, node: str, who: Identity) -> None:
@@ -108,7 +133,9 @@ class Runtime:
 def replace(path: Path, data: bytes) -> None:
     """Give a file new content, never seen half-written."""
     fresh = path.with_name(path.name + ".new")
-    fresh.write_bytes(data)
+    with fresh.open("wb") as file:
+        os.fchmod(file.fileno(), 0o600)
+        file.write(data)
     fresh.replace(path)
 
 
