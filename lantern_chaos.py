@@ -16,12 +16,9 @@ def entry() -> None:
         _end(130, "interrupted", "interrupted")
     except BaseException as error:  # noqa: BLE001 - a process's edge: never taken for a verdict
         what = " ".join(f"{type(error).__name__}: {error}".split())
-        place = getattr(sys.modules.get("harness"), "__path__", ["nowhere"])
-        _end(
-            6,
-            "harness-failure",
-            f"Lantern cannot be imported: {what} (the package harness is at {', '.join(place)})",
-        )
+        place = getattr(sys.modules.get("harness"), "__path__", ())
+        told = f" (the package harness is at {', '.join(place)})" if place else ""
+        _end(6, "harness-failure", f"Lantern cannot be imported: {what}{told}")
     else:
         guarded()
 

@@ -3,8 +3,10 @@
 A file is one header line and then one `EvidenceLine` a line, as JSON, appended as things happen. A
 node that is killed leaves a torn tail; when it boots again it goes on in the same file, with a header
 of its own. So a broken piece is forgiven in two places and nowhere else: at the very end of the file,
-and right before (or glued to) a header or a boot. Both are noted. Anything else broken is refused
-with the line's number: an oracle that overlooks a revocation would accuse the innocent.
+where no newline follows it, and right before (or glued to) a header or a boot. Both are noted.
+Anything else broken is refused with the line's number: an oracle that overlooks a revocation would
+accuse the innocent. Several files together are `gather`ed: each is of the node that it is named after,
+and a node that left none is missed by name, for what it did nobody knows.
 
 Stamps must not go backwards: CLOCK_MONOTONIC_RAW never does, and one thread writes a file.
 """
@@ -19,7 +21,7 @@ from checker.errors import CheckerError
 from checker.evidence import EVIDENCE_SCHEMA, Booted, EvidenceLine
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 EVIDENCE_KIND: Final = "lantern-evidence"
 
@@ -58,6 +60,14 @@ class EvidenceFile(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
+class Gathered(msgspec.Struct, frozen=True):
+    """What the nodes of a run left; ``missing`` are those that left nothing while others did."""
+
+    lines: tuple[EvidenceLine, ...]
+    notes: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
 _ENCODER: Final = msgspec.json.Encoder()
 _LINES: Final = msgspec.json.Decoder(EvidenceLine)
 _HEADERS: Final = msgspec.json.Decoder(EvidenceHeader)
@@ -87,7 +97,29 @@ def load(data: bytes, name: str = "evidence") -> EvidenceFile:
     for number, piece in enumerate(data.split(b"\n"), start=1):
         if piece:
             reader.take(piece, number)
-    return reader.end()
+    return reader.end(whole=data.endswith(b"\n"))
+
+
+def gather(files: Mapping[str, bytes], *, nodes: Iterable[str], where: str = "") -> Gathered:
+    """Return what the files of a run hold together; their keys are the nodes they are named after."""
+    lines: list[EvidenceLine] = []
+    notes: list[str] = []
+    for node, data in files.items():
+        name = f"{where}{node}.jsonl"
+        file = load(data, name)
+        if file.node != node:
+            raise MalformedEvidence(f"this is evidence of {file.node!r}", name=name, line=1)
+        lines += file.lines
+        notes += file.notes
+    known = tuple(nodes)
+    notes += [f"{where}{node}.jsonl: the plan has no such node" for node in files if node not in known]
+    missing = tuple(node for node in known if node not in files) if files else ()
+    return Gathered(tuple(lines), tuple(notes), missing)
+
+
+def missed(nodes: Sequence[str]) -> str:
+    """Return the sentence for nodes whose evidence is missing."""
+    return f"{', '.join(nodes)} left no evidence: what happened there is not known"
 
 
 class _Reader:
@@ -114,8 +146,10 @@ class _Reader:
             self._excuse("before a boot")
         self._append(line, number)
 
-    def end(self) -> EvidenceFile:
-        """Return what was read, the last piece excused if it is torn."""
+    def end(self, *, whole: bool) -> EvidenceFile:
+        """Return what was read, the last piece excused if it is torn: a ``whole`` line is not."""
+        if self.torn is not None and whole:
+            self._refuse(*self.torn)
         if self.torn is not None and self.node is not None:
             self._excuse("at the end")
         if self.node is None:

@@ -8,6 +8,7 @@ exit code.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,11 +21,12 @@ from harness.outcome import Outcome, worst
 from harness.report import checked
 from harness.report.escape import plain
 from harness.store.errors import StoreError
+from targets.local.faketime import preloaded
 
 from . import options
-from .evidence import look
+from .evidence import Seen, look
 from .main import recorded
-from .reading import TooLarge, held_bytes, history_of
+from .reading import TooMuch, Watch, held_bytes, history_of, watched
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -56,7 +58,11 @@ MEGABYTE: Final = 1 << 20
     "--time-limit", "time_s", type=options.POSITIVE, default=600.0, help="Seconds for each path."
 )
 @click.option(
-    "--memory-limit", "memory_mb", type=options.COUNT, default=4096, help="Megabytes to hold at most."
+    "--memory-limit",
+    "memory_mb",
+    type=options.MEGABYTES,
+    default=4096,
+    help="Megabytes to hold at most.",
 )
 @click.option("--all", "all_keys", is_flag=True, help="Judge every key, also after the first violation.")
 @click.option(
@@ -73,6 +79,8 @@ def check(output: Output, /, paths: tuple[str, ...], *, as_json: bool, **how: An
     """
     if paths.count("-") > 1:
         raise click.UsageError("standard input can be read only once")
+    if preloaded():
+        output.story("this process runs under libfaketime: its limits are on a false clock")
     outcomes = []
     for path in paths:
         outcome, said, lines = _judge(path, **how)
@@ -113,8 +121,8 @@ def _judge(path: str, **how: Any) -> Judged:
         return _verdict(path, **how)
     except MalformedHistory as error:
         return _unjudged(path, Outcome.MALFORMED, str(error))
-    except TooLarge as error:
-        return _unjudged(path, Outcome.UNKNOWN, str(error))
+    except (TooMuch, MemoryError) as error:
+        return _unjudged(path, Outcome.UNKNOWN, str(error) or "the memory of this process ran out")
     except (OSError, StoreError, WrongModel) as error:
         return _unjudged(path, Outcome.USAGE, str(error))
     except KeyboardInterrupt:
@@ -126,9 +134,11 @@ def _judge(path: str, **how: Any) -> Judged:
 def _verdict(path: str, **how: Any) -> Judged:
     memory_bytes = how["memory_mb"] * MEGABYTE
     began_s = time.monotonic()
-    data, name = history_of(path, bytes_max=memory_bytes)
-    history = read(data, name=name, format=how["format"], lenient=how["lenient"])
-    del data
+    limits = {"began_s": began_s, "time_s": how["time_s"], "memory_bytes": memory_bytes}
+    with watched(**limits):
+        data, name = history_of(path, bytes_max=memory_bytes // 2)
+        history = read(data, name=name, format=how["format"], lenient=how["lenient"])
+        del data
     load_s = time.monotonic() - began_s
     _speaks_of(history, how["model"])
     report = check_history(
@@ -136,7 +146,7 @@ def _verdict(path: str, **how: Any) -> Judged:
         model=how["model"],
         initial=how["initial"],
         budget=Budget(
-            time_s=how["time_s"], memory_bytes=memory_bytes, clock=time.monotonic, memory=held_bytes
+            time_s=how["time_s"], memory_bytes=memory_bytes, clock=Watch(began_s), memory=held_bytes
         ),
         ties=Ties(how["ties"]),
         nil_read=None if how["nil_read"] is None else NilRead(how["nil_read"]),
@@ -144,11 +154,16 @@ def _verdict(path: str, **how: Any) -> Judged:
         all_keys=how["all_keys"],
         paranoid=how["paranoid"],
     )
+    report = replace(report, seconds=report.seconds - load_s)
     said = checked.as_json(report, load_s=load_s)
     lines = [*checked.lines(report, path=path)]
     outcome = Outcome(report.outcome.value)
     if path != "-" and Path(path).is_dir():
-        seen = look(Path(path), history, report.violation)
+        try:
+            with watched(**limits):
+                seen = look(Path(path), history, report.violation)
+        except TooMuch as error:
+            seen = Seen(outcome=Outcome.UNKNOWN, notes=(f"the evidence was not judged: {error}",))
         outcome = worst([outcome, seen.outcome])
         said |= {"outcome": outcome, "notes": [*said["notes"], *seen.notes], **seen.as_json()}
         said["violation"] = seen.violation_json(said["violation"])

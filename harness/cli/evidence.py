@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from checker import exercised
-from checker.evidence_lines import MalformedEvidence, load
+from checker.evidence_lines import MalformedEvidence, gather, missed
 from checker.oracles.judge import Declared, judge
 from checker.oracles.result import OracleOutcome, OracleResult
 from checker.timeline import build
@@ -131,20 +131,21 @@ def _look(run: RunDir, history: History, violation: Violation | None) -> Seen:
         return Seen(outcome=Outcome.PASS, notes=("only the history was judged: there is no evidence",))
     draft, document = from_file(run.read_plan(), name=str(run.plan))
     plan = resolve(draft, fresh_seed=0, where=document.where)
-    files = {node: load(data, str(run.evidence / f"{node}.jsonl")) for node, data in evidence.items()}
+    gathered = gather(evidence, nodes=plan.node_names, where=f"{run.evidence}/")
     origin_ns = history.header.origin_ns if history.header is not None else 0
-    timelines = build([line for file in files.values() for line in file.lines], origin_ns=origin_ns)
+    timelines = build(gathered.lines, origin_ns=origin_ns)
     mode = find(plan.target).modes[plan.policy]
     declared = Declared(
         nodes=plan.node_names, drift_ppm=plan.drift_ppm, overlap=mode.overlap, promise=mode.overlap
     )
     oracles = tuple(each for each in judge(history, timelines, declared) if each.name != NOT_JUDGED)
-    notes = [note for file in files.values() for note in file.notes]
+    notes = [*gathered.notes, *([missed(gathered.missing)] if gathered.missing else ())]
+    missed_by = [Outcome.UNKNOWN] if gathered.missing else []
     windows, unread = _faults(run)
     counts = exercised.count(history, timelines)
     claims = {claim: counts.get(claim, 0) for claim in mode.claims}
     return Seen(
-        outcome=_outcome(plan, oracles, claims),
+        outcome=worst([_outcome(plan, oracles, claims), *missed_by]),
         oracles=oracles,
         notes=(*notes, *unread),
         proof=None if violation is None else proof_of(violation, timelines, windows),

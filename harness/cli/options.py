@@ -3,17 +3,39 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
+from harness.report.escape import plain
+
 if TYPE_CHECKING:
     from enum import StrEnum
 
+INITIAL_CHARS_SHOWN: Final = 60
+
 FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
-POSITIVE: Final = click.FloatRange(min=0, min_open=True)
 COUNT: Final = click.IntRange(min=1)
+
+
+class Positive(click.FloatRange):
+    """A number above 0 that is one: nan compares with nothing, and would be a limit that never comes."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, min_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number; refuse nan and infinities."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is no finite number.", param, ctx)
+        return number
+
+
+POSITIVE: Final = Positive()
+MEGABYTES: Final = click.IntRange(min=1, max=1 << 30)
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else.")
 
@@ -29,7 +51,8 @@ def json_value(_: click.Context, __: click.Parameter, text: str) -> Any:
         return json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise click.BadParameter(
-            f"{text!r} is not JSON ({error}); text needs its quotes: '\"a\"'"
+            f"{plain(text, chars_max=INITIAL_CHARS_SHOWN)!r} is not JSON ({error});"
+            " text needs its quotes: '\"a\"'"
         ) from error
 
 

@@ -1,31 +1,46 @@
-"""Reading what a user names on the command line, never more of it than was allowed."""
+"""Reading what a user names on the command line, never more of it than was allowed.
+
+The checker asks its budget only while it searches. `watched` keeps the limits where nobody asks: while
+a history is read and understood, an alarm looks at the clock and at the memory many times a second.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
 import sys
+import time
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from harness.store.rundir import existing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TICK_S: Final = 0.05
 
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 
 
-class TooLarge(Exception):  # noqa: N818 - an answer: the verdict is unknown
-    """A file holds more than the memory limit leaves room for."""
+class TooMuch(Exception):  # noqa: N818 - an answer: the verdict is unknown
+    """There is more to read than the limits of time and memory leave room for."""
 
 
 def history_of(path: str, *, bytes_max: int) -> tuple[bytes, str]:
     """Return the history that ``path`` means, and its name: a file, a pipe, ``-``, a run directory's.
 
-    Raises `TooLarge`, OSError, and `StoreError` for a directory that is no run's.
+    Raises `TooMuch`, OSError, and `StoreError` for a directory that is no run's.
     """
     if path != "-" and Path(path).is_dir():
         run = existing(Path(path))
         if run.history.is_file() and run.history.stat().st_size > bytes_max:
             raise _too_large(str(run.history), bytes_max)
         return run.read_history(), str(run.history)
+    if path == "-" and sys.stdin is None:
+        raise OSError(errno.EBADF, "standard input is closed")
     with open(sys.stdin.fileno() if path == "-" else path, "rb", closefd=path != "-") as file:
         data = file.read(bytes_max + 1)
     if len(data) > bytes_max:
@@ -33,8 +48,44 @@ def history_of(path: str, *, bytes_max: int) -> tuple[bytes, str]:
     return data, path
 
 
-def _too_large(name: str, bytes_max: int) -> TooLarge:
-    return TooLarge(f"{name} is larger than the memory limit of {bytes_max >> 20} MB")
+def _too_large(name: str, bytes_max: int) -> TooMuch:
+    return TooMuch(
+        f"{name} is larger than {bytes_max >> 20} MB, half of the memory limit: no room to judge it"
+    )
+
+
+@contextmanager
+def watched(*, began_s: float, time_s: float, memory_bytes: int) -> Iterator[None]:
+    """Raise `TooMuch` in the midst of this block once ``time_s`` have passed, or more is held."""
+
+    def look(*_: object) -> None:
+        if time.monotonic() - began_s >= time_s:
+            raise TooMuch(f"the time limit of {time_s:g} s ran out while it was read")
+        if held_bytes() > memory_bytes:
+            raise TooMuch(f"the memory limit of {memory_bytes >> 20} MB ran out while it was read")
+
+    before = signal.signal(signal.SIGALRM, look)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, TICK_S, TICK_S)
+        yield
+        look()
+    except MemoryError:
+        raise TooMuch("the memory of this process ran out while it was read") from None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+class Watch:
+    """A clock for a budget of which something was spent before: its first reading is ``began_s``."""
+
+    def __init__(self, began_s: float) -> None:
+        self._began_s: float | None = began_s
+
+    def __call__(self) -> float:
+        """Return seconds that only grow."""
+        began_s, self._began_s = self._began_s, None
+        return time.monotonic() if began_s is None else began_s
 
 
 def held_bytes() -> int:

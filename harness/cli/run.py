@@ -67,10 +67,6 @@ def run(
     Without arguments: three leasekv nodes as processes on loopback, policy lease-renew, under clock,
     pause and partition faults for twenty seconds.
     """
-    if out is not None and out.exists() and not (out.is_dir() and not any(out.iterdir())):
-        raise click.BadParameter(
-            f"{out} is there already, and is no empty directory", param_hint="--out"
-        )
     given = {key: value for key, value in asked.items() if value not in (None, ())}
     if "compose" in given:
         given["compose"] = str(given["compose"])

@@ -22,7 +22,7 @@ import msgspec
 from checker import Budget, MalformedHistory, Report, check, formats
 from checker import exercised as exercising
 from checker.errors import CheckerError
-from checker.evidence_lines import load as load_evidence
+from checker.evidence_lines import gather, missed
 from checker.operations import History
 from checker.oracles.judge import Declared
 from checker.oracles.judge import judge as judge_evidence
@@ -166,9 +166,11 @@ class Hearing:
         self.notes.extend(self.history.notes)
 
     def _read_evidence(self, evidence: Mapping[str, bytes]) -> None:
-        files = {node: load_evidence(data, f"{node}.jsonl") for node, data in evidence.items()}
-        self.notes.extend(note for file in files.values() for note in file.notes)
-        self._lay(line for file in files.values() for line in file.lines)
+        gathered = gather(evidence, nodes=self.plan.node_names)
+        self.notes.extend(gathered.notes)
+        if gathered.missing:
+            self._because(Outcome.UNKNOWN, missed(gathered.missing))
+        self._lay(gathered.lines)
 
     def _lay(self, lines: Iterable[EvidenceLine]) -> None:
         origin_ns = self.history.header.origin_ns if self.history and self.history.header else 0

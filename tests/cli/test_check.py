@@ -160,10 +160,48 @@ def test_lenient_skips_what_cannot_be_read(lantern: Lantern, tmp_path: Path) -> 
 
 
 def test_a_file_beyond_the_memory_limit_is_unknown(lantern: Lantern, tmp_path: Path) -> None:
-    path = save(tmp_path, "large.jsonl", b"\n" * (2 << 20))
-    done = lantern("check", "--memory-limit", "1", path, "--json")
+    path = save(tmp_path, "large.jsonl", b"\n" * (129 << 20))
+    done = lantern("check", "--memory-limit", "256", path, "--json")
     assert done.returncode == 3
     assert "memory limit" in objects(done.stdout)[0]["error"]
+
+
+def many(tmp_path: Path, operations: int) -> str:
+    """Save a history that takes a while to read."""
+    pair = '{"process":0,"type":"invoke","f":"write","key":"x","value":%d}\n'
+    pair += '{"process":0,"type":"ok","f":"write","key":"x","value":%d}\n'
+    return save(tmp_path, "many.jsonl", "".join(pair % (n, n) for n in range(operations)).encode())
+
+
+def test_the_time_limit_holds_while_a_history_is_read(lantern: Lantern, tmp_path: Path) -> None:
+    done = lantern("check", "--time-limit", "0.2", many(tmp_path, 200_000), "--json")
+    assert done.returncode == 3
+    assert "0.2 s ran out while it was read" in objects(done.stdout)[0]["error"]
+
+
+def test_the_memory_limit_holds_while_a_history_is_read(lantern: Lantern, tmp_path: Path) -> None:
+    done = lantern("check", "--memory-limit", "80", many(tmp_path, 200_000), "--json")
+    assert done.returncode == 3
+    assert "80 MB ran out while it was read" in objects(done.stdout)[0]["error"]
+
+
+def test_memory_that_runs_out_is_unknown(lantern: Lantern, tmp_path: Path) -> None:
+    path = many(tmp_path, 200_000)
+    done = lantern.shell(f"ulimit -v 150000; $LANTERN check {path} --json")
+    assert done.returncode == 3
+    assert "memory" in objects(done.stdout)[0]["error"]
+
+
+def test_a_closed_standard_input_is_a_usage_error(lantern: Lantern) -> None:
+    done = lantern.shell("$LANTERN check - --json <&-")
+    assert done.returncode == 2
+    assert "closed" in objects(done.stdout)[0]["error"]
+
+
+def test_a_long_initial_state_is_not_told_back_in_full(lantern: Lantern, tmp_path: Path) -> None:
+    done = lantern("check", save(tmp_path, "good.jsonl", GOOD), "--initial", "[" * 100_000)
+    assert done.returncode == 2
+    assert len(done.stderr) < 1000
 
 
 def test_a_spent_time_limit_is_unknown(lantern: Lantern, tmp_path: Path) -> None:
@@ -178,6 +216,9 @@ def test_a_spent_time_limit_is_unknown(lantern: Lantern, tmp_path: Path) -> None
         ("--initial", "NaN"),
         ("--initial", "nothing"),
         ("--time-limit", "0"),
+        ("--time-limit", "nan"),
+        ("--time-limit", "inf"),
+        ("--memory-limit", "9000000000000"),
         ("--memory-limit", "-1"),
         ("--model", "teapot"),
         ("--format", "teapot"),

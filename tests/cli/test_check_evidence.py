@@ -214,3 +214,27 @@ def test_who_served_a_stale_read_and_the_faults_then_are_told_as_the_run_tells_t
     assert "fault in force: pause (n2), step 0" in shown
     (run / "schedule.yaml").write_text("schema: 7\n")
     assert any("which faults" in note and "7" in note for note in judged(lantern, run)[1]["notes"])
+
+
+def test_a_node_whose_evidence_is_missing_is_named_and_no_pass(lantern: Lantern, run: Path) -> None:
+    (run / "evidence/n2.jsonl").unlink()
+    code, said = judged(lantern, run)
+    assert (code, said["outcome"]) == (3, "unknown")
+    assert any("n2 left no evidence" in note for note in said["notes"])
+    assert lantern("check", str(run)).stdout.startswith(b"UNKNOWN")
+
+
+def test_evidence_under_another_nodes_name_is_malformed(lantern: Lantern, run: Path) -> None:
+    (run / "evidence/n1.jsonl").rename(run / "evidence/n2.jsonl")
+    (run / "evidence/n1.jsonl").write_bytes(header("n1"))
+    code, said = judged(lantern, run)
+    assert (code, said["outcome"]) == (5, "malformed")
+    assert any("n2.jsonl:1" in note and "'n1'" in note for note in said["notes"])
+
+
+def test_evidence_behind_a_link_is_not_judged(lantern: Lantern, run: Path, tmp_path: Path) -> None:
+    (run / "evidence").rename(tmp_path / "elsewhere")
+    (run / "evidence").symlink_to(tmp_path / "elsewhere")
+    said = judged(lantern, run)[1]
+    assert said["oracles"] == {}
+    assert any("only the history was judged" in note for note in said["notes"])

@@ -112,7 +112,7 @@ def test_a_command_line_that_cannot_be_imported_is_a_harness_failure(
     done = subprocess.run([*command, "list", "--json"], capture_output=True, timeout=20, check=False)
     assert done.returncode == 6
     assert b"Traceback" not in done.stderr
-    assert str(tmp_path / "other/harness").encode() in done.stderr
+    assert b"Lantern cannot be imported" in done.stderr
     assert json.loads(done.stdout)["outcome"] == "harness-failure"
 
 

@@ -103,6 +103,24 @@ def test_what_is_no_evidence_is_refused_by_name(data: bytes, line: int, says: st
     assert (raised.value.name, raised.value.line) == ("n1.jsonl", line)
 
 
+def test_a_whole_last_line_that_is_no_evidence_is_refused_and_not_called_torn() -> None:
+    with pytest.raises(MalformedEvidence, match="neither evidence") as raised:
+        evidence_lines.load(WHOLE + b"{}\n", "n1.jsonl")
+    assert raised.value.line == len(LINES) + 2
+    assert "torn at the end" in evidence_lines.load(WHOLE + b"{}", "n1.jsonl").notes[0]
+
+
+def test_gathered_evidence_names_the_nodes_it_lacks_and_those_too_many() -> None:
+    whole = evidence_lines.gather({"n1": WHOLE}, nodes=["n1", "n2", "n3"], where="e/")
+    assert (whole.lines, whole.missing) == (LINES, ("n2", "n3"))
+    assert "n2, n3 left no evidence" in evidence_lines.missed(whole.missing)
+    assert evidence_lines.gather({}, nodes=["n1"]).missing == ()  # a target that writes none
+    extra = evidence_lines.gather({"n1": WHOLE}, nodes=["n2"], where="e/")
+    assert any("e/n1.jsonl" in note and "no such node" in note for note in extra.notes)
+    with pytest.raises(MalformedEvidence, match="evidence of 'n1'"):
+        evidence_lines.gather({"n2": WHOLE}, nodes=["n2"])
+
+
 def test_a_stamp_that_ends_before_it_began_is_refused() -> None:
     line = EvidenceLine("n1", 1, 1, (2, 1), FACTS[0])
     with pytest.raises(MalformedEvidence, match="goes back"):
