@@ -251,8 +251,9 @@ def pair(  # noqa: C901, PLR0912, PLR0915 - one loop over millions of lines: cal
 
 def _changed(lines: list[int]) -> Iterable[str]:
     if lines:
-        several = "" if len(lines) == 1 else f" and {len(lines) - 1} others"
-        yield (
-            f"the completion on line {lines[0]}{several} says another value than the invocation: "
-            "what completed counts"
+        who = (
+            f"line {lines[0]} says"
+            if len(lines) == 1
+            else f"line {lines[0]} and {len(lines) - 1} others say"
         )
+        yield f"the completion on {who} another value than the invocation: what completed counts"

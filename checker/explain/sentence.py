@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from checker.search.result import Stuck
 
 _INITIAL = -1
+_NAMED_MAX = 5
 
 
 def by_zones(part: Part) -> str | None:  # noqa: PLR0911 - one a way to be wrong
@@ -63,10 +64,35 @@ def by_search(part: Part, stuck: Stuck) -> tuple[str, tuple[str, ...]]:
     reasons = tuple(
         f"{model.describe_state(state)}: {_misfit(model, state, blocked)}" for state in stuck.states
     )
-    return (
-        f"{who(blocked)} fits nowhere before it returned: the state could only have been {could_be}",
-        reasons,
-    )
+    why = f"fits nowhere before it returned: the state could only have been {could_be}"
+    return f"{who(blocked)} {why}{_used_up(part, stuck)}", reasons
+
+
+def _used_up(part: Part, stuck: Stuck) -> str:
+    """Return what became of the writes of the value that a register's read came too late for.
+
+    A write that was left would have been tried where the search got stuck, and the read would have
+    fitted; a cas would not always, and of two operations that return at once the other may be to blame.
+    """
+    blocked, by = part.operations[stuck.blocked], part.returns[stuck.blocked]
+    if type(part.model) not in REGISTERS or blocked.f != "read" or part.returns.count(by) > 1:
+        return ""
+    value = tag(blocked.value)
+    came = [op for op, call in zip(part.operations, part.calls, strict=True) if call <= by]
+    if any(op.f == "cas" and tag(op.value[1]) == value for op in came):
+        return ""
+    writes = [op for op in came if op.f == "write" and tag(op.value) == value]
+    match writes:
+        case []:
+            return ""
+        case [write]:
+            return f"; {who(write)} was used up: it had taken effect and was overwritten"
+        case _:
+            told = ", ".join(map(who, writes[:_NAMED_MAX])) + ", ..." * (len(writes) > _NAMED_MAX)
+            return (
+                f"; {len(writes)} writes of {show(blocked.value)} were used up, each had taken effect "
+                f"and was overwritten: {told}"
+            )
 
 
 def _misfit(model: Model, state: Any, op: Operation) -> str:

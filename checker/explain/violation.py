@@ -47,7 +47,7 @@ def from_conflict(
         operations=tuple(proof.operations),
         sentence=sentence,
         states=states,
-        drawing=draw(proof),
+        drawing=draw(proof, sentence),
         staleness=stalest(
             lowered, reads, in_ns=share.calls is share.history.call_ns and share.history.stamped
         ),
@@ -57,11 +57,12 @@ def from_conflict(
 def from_direct(share: Share, part: Part, impossible: Impossible) -> Violation:
     """Return the proof that a direct decision comes with."""
     proof = part.subset(impossible.positions)
+    sentence = f"{who(part.operations[impossible.culprit])} {impossible.why}"
     return Violation(
         key=share.key,
         operations=tuple(proof.operations),
-        sentence=f"{who(part.operations[impossible.culprit])} {impossible.why}",
-        drawing=draw(proof),
+        sentence=sentence,
+        drawing=draw(proof, sentence),
     )
 
 
@@ -77,7 +78,7 @@ def from_search(share: Share, part: Part, stamp: int, meter: Meter) -> Violation
         key=part.key,
         operations=tuple(proof.operations),
         sentence=sentence,
-        drawing=draw(proof),
+        drawing=draw(proof, sentence),
         states=states,
     )
 

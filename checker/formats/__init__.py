@@ -30,6 +30,7 @@ _MODULES: Final[tuple[ModuleType, ...]] = (jepsen_log, limo, porcupine_kv, edn, 
 FORMATS: Final[dict[str, ModuleType]] = {module.NAME: module for module in _MODULES}
 WRITABLE: Final = tuple(name for name, module in FORMATS.items() if hasattr(module, "write"))
 _HEAD_BYTES: Final = 4096
+_GZIP: Final = b"\x1f\x8b"
 
 
 def detect(data: bytes) -> str:
@@ -48,15 +49,20 @@ def read(data: bytes, *, name: str, format: str = "auto", lenient: bool = False)
     module = FORMATS.get(chosen)
     if module is None:
         raise ValueError(f"format {format!r} is none of auto, {', '.join(FORMATS)}")
+    if data[:2] == _GZIP:
+        raise MalformedHistory("compressed with gzip; unpack it first", name=name)
     source = Source(data=data, name=name, lenient=lenient)
     try:
         rows = module.rows(source)
         carried = None if source.header is None else source.header.conventions
-        return pair(
+        history = pair(
             rows, name=name, format=chosen, conventions=carried or module.CONVENTIONS, source=source
         )
     except RecursionError:
         raise MalformedHistory("a value is nested too deeply", name=name) from None
+    if source.refusal is not None and not history.events and source.header is None:
+        raise source.refusal  # lenient with lines, not with what is no history at all
+    return history
 
 
 def from_events(

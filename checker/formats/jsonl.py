@@ -11,6 +11,7 @@ is read again line by line to find the culprit.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -31,8 +32,15 @@ NAME: Final = "jsonl"
 CONVENTIONS: Final = Conventions()
 _BLOCK_BYTES: Final = 1 << 20
 _NESTED: Final = frozenset({list, tuple, dict})
+_LONE: Final = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])")
 _BOM: Final = b"\xef\xbb\xbf"
 
+
+class _Exact(Line, forbid_unknown_fields=True):
+    """A line all of whose fields are known."""
+
+
+_exact: Final = msgspec.json.Decoder(_Exact)
 _decoder: Final = msgspec.json.Decoder(Line)
 _encoder: Final = msgspec.json.Encoder()
 
@@ -54,20 +62,46 @@ def rows(source: Source) -> Rows:
 
 def _events(source: Source, data: bytes, end: int, at: int, line: int) -> Rows:
     """Yield the events from ``at``, which is on ``line``, to ``end``."""
+    decoder: msgspec.json.Decoder[_Exact] | msgspec.json.Decoder[Line] = _exact
     while at < end:
         stop = data.find(b"\n", min(at + _BLOCK_BYTES, end - 1)) + 1
         block = data[at : stop or end]
         at += len(block)
-        try:
-            events = _decoder.decode_lines(block)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
-            events = []
-        if len(events) == block.count(b"\n") + (block[-1:] != b"\n") and b"\r" not in block:
+        events = _decoded(decoder, block)
+        if events is None and decoder is _exact:
+            events = _decoded(_decoder, block)
+            unknown = [] if events is None else _unknown(block)
+            if unknown:  # said once: the blocks that follow are not asked again
+                names = ", ".join(map(show, unknown[:5]))
+                source.notes.append(f"fields that mean nothing here and were passed over: {names}")
+                decoder = _decoder
+        if (
+            events is not None
+            and len(events) == block.count(b"\n") + (block[-1:] != b"\n")
+            and b"\r" not in block
+        ):
             yield from enumerate(events, line)
             line += len(events)
         else:
             yield from _one_by_one(source, block, line)
             line += block.count(b"\n")
+
+
+def _decoded(decoder: msgspec.json.Decoder[Any], block: bytes) -> list[Line] | None:
+    try:
+        lines: list[Line] = decoder.decode_lines(block)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    return lines
+
+
+def _unknown(block: bytes) -> list[str]:
+    """Return the fields of a block that no line has."""
+    try:
+        lines = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode_lines(block)
+    except msgspec.MsgspecError:
+        return ["one that is not UTF-8"]
+    return sorted({name for line in lines for name in line}.difference(Line.__struct_fields__))
 
 
 def write(history: History) -> bytes:
@@ -131,6 +165,8 @@ def _complete(source: Source, data: bytes) -> int:
         try:
             msgspec.json.decode(data[last:end])
         except (msgspec.MsgspecError, UnicodeDecodeError):
+            if data[last:end].lstrip()[:1] != b"{":  # no crash leaves that: a line begins with a brace
+                return end
             source.notes.append("the last line is torn and was left out: 1 event lost")
             return last
     return end
@@ -175,6 +211,7 @@ def _one_by_one(source: Source, block: bytes, line: int) -> Rows:
         except msgspec.ValidationError as error:
             source.refuse(f"not an event ({error})", number)
         except msgspec.DecodeError as error:
-            source.refuse(f"not JSON ({error})", number)
+            half = "truncated" in str(error) and _LONE.search(text)
+            source.refuse(f"not JSON ({'half of a surrogate pair' if half else error})", number)
         else:
             yield number, event

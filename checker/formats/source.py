@@ -22,7 +22,10 @@ Rows = Iterator[tuple[int, Line]]
 
 @dataclass(kw_only=True)
 class Source:
-    """One file being read. ``header`` and ``notes`` are filled while its rows are consumed."""
+    """One file being read. ``header`` and ``notes`` are filled while its rows are consumed.
+
+    ``refusal`` is the first that was not raised, because lenience was asked for.
+    """
 
     data: bytes
     name: str
@@ -30,11 +33,14 @@ class Source:
     header: Header | None = None
     notes: list[str] = field(default_factory=list)
     skipped: list[int] = field(default_factory=list)
+    refusal: MalformedHistory | None = None
 
     def refuse(self, sentence: str, line: int | None) -> None:
         """Raise `MalformedHistory`; or skip ``line`` and count it, where that was asked for."""
+        refusal = MalformedHistory(sentence, name=self.name, line=line)
         if not self.lenient or line is None:
-            raise MalformedHistory(sentence, name=self.name, line=line)
+            raise refusal
+        self.refusal = self.refusal or refusal
         self.skipped.append(line)
 
     def all_notes(self) -> tuple[str, ...]:

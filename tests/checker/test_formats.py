@@ -56,6 +56,48 @@ def test_lenient_skips_what_cannot_be_read_and_says_so() -> None:
     assert history[0].return_line == 3
 
 
+GZIP = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03"
+
+
+@pytest.mark.parametrize("lenient", [False, True])
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (GZIP + b"abc", "compressed"),
+        (b"hello", "not JSON"),
+        (b"hello world\nthis is text", "not JSON"),
+        (b"\x00\x01\x02\x7fELF", "not"),
+    ],
+)
+def test_what_never_was_a_history_is_refused_and_not_called_torn(
+    data: bytes, words: str, *, lenient: bool
+) -> None:
+    assert words in refused(data, lenient=lenient).sentence
+
+
+def test_half_a_surrogate_pair_is_called_that() -> None:
+    row = b'{"process":0,"type":"invoke","f":"write","value":"\\ud800"}\n'
+    assert "half of a surrogate pair" in refused(row).sentence
+
+
+def test_a_field_that_is_none_is_named_once() -> None:
+    rows = "".join(f"{row}\n" for row in (W, OK) * 3).replace('"process"', '"nodee":"n1","process"')
+    history = formats.read(f"{HEAD}\n{rows}".encode(), name="h")
+    assert history.notes == ("fields that mean nothing here and were passed over: nodee",)
+    assert [op.outcome for op in history] == [EventType.OK] * 3
+
+
+def test_what_completed_counts_and_a_difference_is_noted() -> None:
+    rows = f"{W}\n{OK.replace('1}', '2}')}\n"
+    history = formats.read(rows.encode(), name="h")
+    assert history[0].value == 2
+    assert history.notes == (
+        "the completion on line 2 says another value than the invocation: what completed counts",
+    )
+    again = formats.read((rows * 3).encode(), name="h")
+    assert again.notes[0].startswith("the completion on line 2 and 2 others say")
+
+
 def test_lenient_never_mends_a_schema() -> None:
     assert "schema 7" in refused(b'{"schema":7}\n', lenient=True).sentence
 
