@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from nemesis.drawn import Draw, after, deposed, healed, read_back, write_first
 from nemesis.faults import Flight
 from nemesis.grudges import Shape, Side
@@ -84,6 +86,28 @@ def pause_at_the_lease(draw: Draw) -> Episode:
     steps += [*deposed(draw), Step(do=HealOf("freeze"), when=Wait(draw.span(0, 60)))]
     steps += [_reads(draw, ("leader",), Wait()), read_back()]
     return _episode("pause-at-the-lease", steps)
+
+
+def killed_at_the_answer(draw: Draw) -> Episode:
+    """Kill nodes the moment a write was answered, with some disks late and perhaps a node behind."""
+    victims = draw.rng.choice(
+        (("all",), ("leader",), ("leader", draw.follower()), ("followers",), (draw.follower(),))
+    )
+    steps = []
+    if "disk" in draw.families or draw.one_in(2):
+        late = draw.rng.choice(("leader", "followers", draw.follower()))
+        steps.append(Step(do=SlowSyncAt((late,), draw.span(5, 60))))
+    if "partition" in draw.families and draw.one_in(2):
+        behind = CutAt(NamedLinks(("leader",), (draw.follower(),)))
+        steps.append(Step(do=behind, name="behind"))
+    write = msgspec.structs.replace(write_first(), when=Wait(draw.span(5, 30)))
+    kill = Step(do=KillAt(victims), when=after(EventName.ACKED, wait=draw.span(0, 4)), name="kill")
+    steps += [write, kill]
+    if draw.one_in(2):
+        steps.append(Step(do=PauseAt((draw.follower(),)), when=Wait(), until=For(draw.span(20, 250))))
+    steps.append(Step(do=HealOf("kill"), when=Wait(draw.span(0, 60))))
+    steps += [_reads(draw, ("all",), Wait(draw.span(100, 250))), read_back()]
+    return _episode("killed-at-the-answer", steps)
 
 
 def storm(draw: Draw) -> Episode:

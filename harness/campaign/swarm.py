@@ -27,7 +27,7 @@ from targets.cluster import ClockMode
 from targets.leasekv.mistakes import MISTAKES
 from targets.sim.weather import Weather
 
-from .storms import cut_at_the_lease, pause_at_the_lease, storm
+from .storms import cut_at_the_lease, killed_at_the_answer, pause_at_the_lease, storm
 
 if TYPE_CHECKING:
     from nemesis.schedule import Episode
@@ -35,8 +35,12 @@ if TYPE_CHECKING:
 SIZES: Final = (3, 3, 3, 5, 5, 7)
 ELECTIONS_MS: Final = (400, 600, 1000)
 DRIFTS_PPM: Final = (10_000, 50_000, 100_000, 200_000)
-RATES: Final = (50, 100, 200, 400)
+RATES: Final = (5, 50, 100, 200, 400)
+"""A load that is nearly none shows what only writes keep hidden."""
 SECONDS: Final = (6, 10, 16)
+
+HERE: Final = tuple(family for family in FAMILIES if family != "full")
+"""What can be done in virtual time: its disks have all the room there is."""
 
 
 def swarm_plan(policy: str, seed: int, *, mistakes: tuple[str, ...] = (), name: str = "") -> Plan:
@@ -45,7 +49,7 @@ def swarm_plan(policy: str, seed: int, *, mistakes: tuple[str, ...] = (), name: 
     nodes = rng.choice(SIZES)
     election_ns = rng.choice(ELECTIONS_MS) * MS
     drift_ppm = rng.choice(DRIFTS_PPM)
-    families = frozenset(family for family in FAMILIES if rng.randrange(100) < 55)
+    families = frozenset(family for family in HERE if rng.randrange(100) < 55)
     clock = rng.choice((ClockMode.WALL, ClockMode.RATE)) if "clock" in families else ClockMode.NONE
     plan = Plan(
         name=(name or "-".join(mistakes) or policy)[:60],
@@ -59,7 +63,7 @@ def swarm_plan(policy: str, seed: int, *, mistakes: tuple[str, ...] = (), name: 
         readindex_one_in=rng.choice((0, 0, 3, 10)),
         time_s=float(rng.choice(SECONDS)),
         seed=seed,
-        faults=tuple(family for family in FAMILIES if family in families),
+        faults=tuple(family for family in HERE if family in families),
         clock=clock,
         peer_delay_ns=rng.choice((0, 0, 0, 2, 10)) * MS,
         election_ns=election_ns,
@@ -114,11 +118,13 @@ def weather(rng: Random, *, drift_ppm: int) -> Weather:
 def _schedule(draw: Draw, plan: Plan) -> Schedule:
     """Draw episodes until the time is filled, of the known shapes and of the planless."""
     rng = draw.rng
-    makers = [maker for family in FAMILIES if family in draw.families for maker in KINDS[family]]
+    makers = [maker for family in HERE if family in draw.families for maker in KINDS[family]]
     if "partition" in draw.families:
         makers.append(cut_at_the_lease)
     if "pause" in draw.families:
         makers.append(pause_at_the_lease)
+    if "crash" in draw.families:
+        makers += [killed_at_the_answer] * 2
     makers += [storm] * rng.choice((0, 1, len(makers)))
     wanted = plan.time_s * 1e9 / plan.election_ns
     episodes: list[Episode] = []
