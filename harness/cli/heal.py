@@ -8,11 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
+import msgspec
 
 from harness.outcome import Outcome
 from harness.report.escape import plain
+from harness.store.errors import NotARun
+from harness.store.rundir import existing
 from targets.local import heal as local
 from targets.local.heal import Healed
+
+from . import options
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator
@@ -20,24 +25,54 @@ if TYPE_CHECKING:
     from .output import Output
 
 ENGINE_SOCKET: Final = Path("/var/run/docker.sock")
+STORE: Final = Path("runs")
 
 
 @click.command()
 @click.option("--run", "run_id", help="Only the run of this name.  [default: every dead run of yours]")
+@click.option("--dry-run", "dry", is_flag=True, help="Touch nothing; say what would be done.")
+@options.as_json
 @click.pass_obj
-def heal(output: Output, /, run_id: str | None) -> Outcome:
+def heal(output: Output, /, run_id: str | None, *, dry: bool, as_json: bool) -> Outcome:
     """End the nodes and remove the files of runs that were killed; live runs are left alone."""
-    found = (*_containers(output, run_id), *_processes(run_id))
+    containers, unasked = _containers(run_id, dry=dry)
+    found = (*containers, *_processes(run_id, dry=dry))
+    if run_id is not None and not found and not _recorded(run_id):
+        raise click.BadParameter(
+            f"there is no run '{plain(run_id)}', neither under way nor recorded here or in {STORE}/",
+            param_hint="--run",
+        )
+    outcome = Outcome.HARNESS_FAILURE if any(each.failed for each in found) else Outcome.PASS
+    notes = [] if unasked is None else [f"containers were not looked for: {unasked}"]
+    if as_json:
+        runs = [msgspec.to_builtins(each) for each in found]
+        output.json({"outcome": outcome, "dry": dry, "runs": runs, "notes": notes})
+        return outcome
+    output.result(plain(note) for note in notes)
     output.result(line for each in found for line in _lines(each))
     if not found:
         output.result(["nothing to heal"])
-    return Outcome.HARNESS_FAILURE if any(each.failed for each in found) else Outcome.PASS
+    return outcome
 
 
-def _containers(output: Output, run_id: str | None) -> tuple[Healed, ...]:
-    """Heal what is at the Docker engine, where there is one; a run's directory goes after that."""
+def _recorded(run: str) -> bool:
+    """Tell whether a run of this name left its directory where runs are kept."""
+    for place in (Path(run), STORE / run):
+        try:
+            existing(place)
+        except NotARun:
+            continue
+        return True
+    return False
+
+
+def _containers(run_id: str | None, *, dry: bool) -> tuple[tuple[Healed, ...], str | None]:
+    """Heal what is at the Docker engine, where there is one; a run's directory goes after that.
+
+    Also returns why nobody could be asked.
+    """
     if not ENGINE_SOCKET.exists() and "DOCKER_HOST" not in os.environ:
-        return ()
+        return (), None
     from targets.attach import record  # noqa: PLC0415 - half a second
     from targets.docker import heal as containers  # noqa: PLC0415
     from targets.docker.engine import EngineAbsentError  # noqa: PLC0415
@@ -52,20 +87,17 @@ def _containers(output: Output, run_id: str | None) -> tuple[Healed, ...]:
             return (_broken(whose, error),)
 
     async def both() -> tuple[Healed, ...]:
-        made = await isolated("containers", containers.heal(run_id))
-        return (*made, *await isolated("attached clusters", record.heal(run_id)))
+        made = await isolated("containers", containers.heal(run_id, dry=dry))
+        return (*made, *await isolated("attached clusters", record.heal(run_id, dry=dry)))
 
     absent: list[str] = []
-    healed = asyncio.run(both())
-    if absent:
-        output.result([f"containers were not looked for: {plain(absent[0])}"])
-    return healed
+    return asyncio.run(both()), next(iter(absent), None)
 
 
-def _processes(run_id: str | None) -> tuple[Healed, ...]:
+def _processes(run_id: str | None, *, dry: bool) -> tuple[Healed, ...]:
     """Heal what is on this host."""
     try:
-        return local.heal(run_id)
+        return local.heal(run_id, dry=dry)
     except Exception as error:  # noqa: BLE001 - as above
         return (_broken("nodes of this host", error),)
 

@@ -50,21 +50,28 @@ def save(directory: Runtime, containers: Mapping[str, Container]) -> None:
     runtime.replace(directory.path / ATTACHED, msgspec.json.encode(record))
 
 
-async def heal(run: str | None = None) -> tuple[Healed, ...]:
-    """Leave as found what dead runs had attached to; their directories are left to the local heal."""
+async def heal(run: str | None = None, *, dry: bool = False) -> tuple[Healed, ...]:
+    """Leave as found what dead runs had attached to; their directories are left to the local heal.
+
+    ``dry`` touches nothing, and tells what would be done.
+    """
     engine = await Engine.connect()
     try:
-        return await _heal(engine, run)
+        return await _heal(engine, run, dry=dry)
     finally:
         engine.close()
 
 
-async def _heal(engine: Engine, run: str | None) -> tuple[Healed, ...]:
+async def _heal(engine: Engine, run: str | None, *, dry: bool) -> tuple[Healed, ...]:
     healed = []
     for found in runtime.find():
         name = found.manifest.run if found.manifest else None
         record = _read(found)
         if record is None or found.live or (run is not None and run != name):
+            continue
+        if dry:
+            would = tuple(f"would leave {one.container} as it was found" for one in record.attached)
+            healed.append(Healed(str(found.path), name, live=False, done=would))
             continue
         done: list[str] = []
         failed: list[str] = []

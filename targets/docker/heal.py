@@ -17,9 +17,10 @@ from . import project
 from .engine import Engine
 
 
-async def heal(run: str | None = None) -> tuple[Healed, ...]:
+async def heal(run: str | None = None, *, dry: bool = False) -> tuple[Healed, ...]:
     """Heal every dead run at the engine, or only the one of this name; idempotent.
 
+    ``dry`` touches nothing, and tells what would be done.
     Raises `EngineAbsentError` where no engine answers: then nothing is known to be left.
     """
     engine = await Engine.connect()
@@ -31,7 +32,11 @@ async def heal(run: str | None = None) -> tuple[Healed, ...]:
             if _live(found):
                 healed.append(Healed(found.run, found.name, live=True))
                 continue
-            healed.append(await _remove(engine, found))
+            if dry:
+                would = tuple(f"would remove {thing}" for thing in found.things)
+                healed.append(Healed(found.run, found.name, live=False, done=would))
+            else:
+                healed.append(await _remove(engine, found))
         return tuple(healed)
     finally:
         engine.close()

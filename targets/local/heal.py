@@ -41,10 +41,25 @@ class Healed(msgspec.Struct, frozen=True):
     failed: tuple[str, ...] = ()
 
 
-def heal(run: str | None = None) -> tuple[Healed, ...]:
-    """Heal every dead run of this user, or only the one named; idempotent."""
+def heal(run: str | None = None, *, dry: bool = False) -> tuple[Healed, ...]:
+    """Heal every dead run of this user, or only the one named; idempotent.
+
+    ``dry`` touches nothing, and tells what would be done.
+    """
+    act = _told if dry else _heal
     named = [(found, found.manifest.run if found.manifest else None) for found in runtime.find()]
-    return tuple(_heal(found, name) for found, name in named if run is None or run == name)
+    return tuple(act(found, name) for found, name in named if run is None or run == name)
+
+
+def _told(found: runtime.Found, run: str | None) -> Healed:
+    """Return what would be done about one runtime directory."""
+    if found.live:
+        return Healed(str(found.path), run, live=True)
+    manifest = found.manifest
+    ours = manifest.processes if manifest is not None and manifest.host == runtime.this_host() else ()
+    alive = [(node, who) for node, who in ours if procfs.state(who) is not ProcessState.GONE]
+    done = [f"would end {node}, process {who.pid}" for node, who in alive]
+    return Healed(str(found.path), run, live=False, done=(*done, f"would remove {found.path}"))
 
 
 def _heal(found: runtime.Found, run: str | None) -> Healed:

@@ -13,8 +13,11 @@ from harness.cli.list import TOPICS
 from nemesis import FAMILIES
 from targets.catalog import TARGETS
 from targets.leasekv.mistakes import MISTAKES
+from targets.local.runtime import this_host
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from cli_lantern import Lantern
 
 KNOWN = {
@@ -37,9 +40,33 @@ def test_everything_that_is_known_is_listed_with_what_it_is_about(lantern: Lante
     assert all(name in shown for name in KNOWN[topic])
 
 
-def test_healing_nothing_is_fine(lantern: Lantern) -> None:
+def test_healing_nothing_is_fine_but_not_of_a_run_that_never_was(
+    lantern: Lantern, tmp_path: Path
+) -> None:
     done = lantern("heal", "--run", "no-such-run")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"there is no run 'no-such-run'" in done.stderr
+    place = tmp_path / "runs" / "a-run-that-was"
+    place.mkdir(parents=True)
+    (place / "plan.yaml").write_text("")
+    done = lantern("heal", "--run", place.name)
     assert (done.returncode, done.stdout) == (0, b"nothing to heal\n")
+
+
+def test_a_dry_run_tells_and_touches_nothing(lantern: Lantern, tmp_path: Path) -> None:
+    left = tmp_path / "lantern-999999-1-abc"
+    left.mkdir(mode=0o700)
+    manifest = {"schema": 1, "run": "dead", "host": this_host(), "processes": []}
+    (left / "manifest.json").write_text(json.dumps(manifest))
+    env = {"XDG_RUNTIME_DIR": str(tmp_path)}
+    would = f"would remove {left}"
+    told = json.loads(lantern("heal", "--run", "dead", "--dry-run", "--json", env=env).stdout)
+    assert (told["outcome"], told["dry"]) == ("pass", True)
+    expected = {"run": "dead", "path": str(left), "live": False, "done": [would], "failed": []}
+    assert told["runs"] == [expected]
+    assert left.exists()
+    assert f"dead: removed {left}" in lantern("heal", "--run", "dead", env=env).stdout.decode()
+    assert not left.exists()
 
 
 def test_what_could_not_be_healed_is_a_harness_failure(lantern: Lantern) -> None:
@@ -48,8 +75,8 @@ def test_what_could_not_be_healed_is_a_harness_failure(lantern: Lantern) -> None
         "from targets.local.heal import Healed\n"
         "bad = Healed('/x', 'a\\x1b[2Jrun', live=False, done=('ended n1',), failed=('n2 lives',))\n"
         "alive = Healed('/y', 'other', live=True)\n"
-        "module._containers = lambda *_: ()\n"
-        "module.local.heal = lambda run: (bad, alive)\n"
+        "module._containers = lambda *_, **__: ((), None)\n"
+        "module.local.heal = lambda run, dry: (bad, alive)\n"
     )
     done = lantern("heal", patch=patch)
     assert done.returncode == 6
@@ -68,16 +95,16 @@ def test_a_healer_that_breaks_keeps_no_other_from_its_work(lantern: Lantern) -> 
         "from targets.cluster import TargetError\n"
         "from targets.docker import heal as containers\n"
         "from targets.local.heal import Healed\n"
-        "async def broken(run): raise TargetError('no namespace')\n"
-        "async def left(run): return (Healed('/a', 'attached', live=False, done=('continued n1',)),)\n"
+        "async def broken(run, dry): raise TargetError('no namespace')\n"
+        "async def left(run, dry): return (Healed('/a', 'attached', live=False, done=('went on',)),)\n"
         "containers.heal, record.heal = broken, left\n"
-        "module.local.heal = lambda run: (Healed('/b', 'local', live=False, done=('ended n2',)),)\n"
+        "module.local.heal = lambda run, dry: (Healed('/b', 'local', live=False, done=('ended n2',)),)\n"
     )
     done = lantern("heal", patch=patch)
     assert done.returncode == 6
     assert done.stdout.decode().splitlines() == [
         "containers: NOT HEALED: TargetError: no namespace",
-        "attached: continued n1",
+        "attached: went on",
         "local: ended n2",
     ]
 
@@ -88,7 +115,7 @@ def test_what_no_engine_can_be_asked_about_is_not_healed(lantern: Lantern) -> No
         "from harness.cli import heal as module\n"
         "from targets.local.heal import Healed\n"
         "kept = Healed('/a', 'attached', live=False, failed=('attached.json says what',))\n"
-        "module.local.heal = lambda run: (kept,)\n"
+        "module.local.heal = lambda run, dry: (kept,)\n"
     )
     done = lantern("heal", patch=patch)
     assert done.returncode == 6
