@@ -39,17 +39,24 @@ class Output:
         text = json.dumps(value, ensure_ascii=True, allow_nan=False, default=_jsonable)
         self._write(sys.stdout, text + "\n")
 
+    def data(self, data: bytes) -> None:
+        """Print bytes as they are."""
+        self._write(sys.stdout, data)
+
     def story(self, text: str) -> None:
         """Say something on standard error; its control characters are shown, never sent."""
         self._write(
             sys.stderr, "".join(f"{plain(line, chars_max=4000)}\n" for line in text.splitlines())
         )
 
-    def _write(self, stream: TextIO | None, text: str) -> None:
+    def _write(self, stream: TextIO | None, text: str | bytes) -> None:
         if stream is None:  # Python's answer to a descriptor that was closed before it started
             return
         try:
-            stream.write(text)
+            if isinstance(text, bytes):
+                stream.buffer.write(text)
+            else:
+                stream.write(text)
             stream.flush()
         except (OSError, ValueError) as error:
             _silence(stream)

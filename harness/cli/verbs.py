@@ -6,6 +6,7 @@ import click
 
 from .campaign import campaign
 from .check import check
+from .convert import convert
 from .doctor import doctor
 from .heal import heal
 from .list import list_
@@ -26,5 +27,5 @@ def lantern() -> None:
     """
 
 
-for _verb in (run, campaign, replay, shrink_, sweep, check, list_, heal, doctor):
+for _verb in (run, campaign, replay, shrink_, sweep, check, convert, list_, heal, doctor):
     lantern.add_command(_verb)
