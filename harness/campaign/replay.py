@@ -21,7 +21,6 @@ from nemesis.schedule import (
     CutAt,
     Episode,
     EventName,
-    FillAt,
     KillAt,
     NamedLinks,
     PauseAt,
@@ -116,7 +115,6 @@ def _renamed(do: Any, roles: Mapping[str, str]) -> Any:
             | BendAt(target)
             | SlowApplyAt(target)
             | SlowSyncAt(target)
-            | FillAt(target)
         ):
             return msgspec.structs.replace(do, target=named(target))
         case _:
