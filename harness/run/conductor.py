@@ -393,7 +393,6 @@ class Conductor:
         self._generator.ended(client.slot, call, outcome, now_ns)
         term = outcome.evidence.term if outcome.evidence is not None else None
         told = Completed(call.f, call.key, outcome.value, outcome.type, node, term, client.probe)
-        self._nemesis(told, now_ns)
         if client.final is not None:
             read, client.final = client.final, None
             if outcome.type is not EventType.OK:
@@ -403,6 +402,7 @@ class Conductor:
         if outcome.type is EventType.INFO and client.slot is not None:
             client.process, client.session = self.recorder.new_process(), self._session()
             self._clients[client.process] = client
+        self._nemesis(told, now_ns)  # not sooner: it may probe at once, and not by a retired process
         self._go_on(client, now_ns)
 
     def _recover(self, f: str, invoked_ns: int, now_ns: int) -> None:

@@ -20,7 +20,8 @@ from harness.run.generator import UNKNOWN_MAX
 from harness.run.ports import Broken, Interrupt, NodeGone
 from nemesis import parse
 from nemesis.faults import Outcome, Standing
-from nemesis.ports import Happened, Heal, Inject
+from nemesis.ports import Completed, Happened, Heal, Inject, Probe
+from nemesis.ports import WakeUp as NemesisWakeUp
 from targets.clock import MS, SECOND
 from targets.leasekv.messages import Response
 
@@ -335,3 +336,34 @@ def test_a_heal_that_failed_is_told_and_its_fault_stays_on_the_books(virtual_run
     assert conductor.failures == ["not everything could be healed: cut"]
     assert list(conductor.standing.values())
     assert conductor.recovery.healed_ns is None
+
+
+class Prober:
+    """A nemesis that writes at n1, and once more as soon as it hears how that ended."""
+
+    done = True
+
+    def __init__(self) -> None:
+        self.wake_ns: int | None = 0
+        self.ended: list[EventType] = []
+
+    def step(self, told: Any, _now_ns: int) -> list[Any]:
+        match told:
+            case NemesisWakeUp() if self.wake_ns is not None:
+                self.wake_ns = None
+                return [Probe(1, "write", "n1", 0)]
+            case Completed(probe=1 | 2):
+                self.ended.append(told.type)
+                return [Probe(2, "write", "n1", 0)] if told.probe == 1 else []
+        return []
+
+
+def test_a_probe_in_reply_to_an_unknown_end_has_a_process_of_its_own(virtual_run: Run) -> None:
+    run = virtual_run()
+    run.machine = prober = Prober()
+    run.answer = lambda node, request: (
+        None if request.op == "write" else run.register.answer(node, request)
+    )
+    conductor = run.go()
+    assert conductor.failures == []
+    assert prober.ended == [EventType.INFO, EventType.INFO]
