@@ -29,6 +29,7 @@ from .schedule import (
     CutAt,
     Episode,
     EventName,
+    FillAt,
     For,
     HealOf,
     KillAt,
@@ -340,6 +341,20 @@ def late_sync(draw: Draw) -> Episode:
     )
 
 
+def full_disk(draw: Draw) -> Episode:
+    """Leave a node's disk no room while it is written to; free it and start the node again."""
+    target = draw.rng.choice(("leader", draw.follower()))
+    steps = [
+        write_first(),
+        _step(FillAt((target,)), after(EventName.ACKED, wait=draw.span(0, 20)), name="full"),
+        _step(ProbeAt(ProbeKind.WRITE, ("all",), 2, draw.span(3, 20))),
+        _step(ProbeAt(ProbeKind.READ, ("all",)), Wait(draw.span(20, 150))),
+        _step(HealOf("full"), Wait(draw.span(10, 100))),
+        _step(ProbeAt(ProbeKind.READ, ("all",), 4, draw.span(20, 50)), Wait(draw.span(10, 50))),
+    ]
+    return _episode(f"full-disk-{target}", steps)
+
+
 def _late(draw: Draw, late: Action, name: str) -> Episode:
     steps = [
         _step(late, name="late"),
@@ -361,6 +376,7 @@ KINDS: Final[Mapping[str, tuple[Callable[[Draw], Episode], ...]]] = {
     "apply": (late_apply,),
     "disk": (late_sync,),
     "late": (late_quorum,),
+    "full": (full_disk,),
 }
 """What each family of faults draws from; what is named twice comes twice as often."""
 

@@ -18,6 +18,7 @@ from .schedule import (
     CampaignAt,
     CutAt,
     Episode,
+    FillAt,
     For,
     HealOf,
     KillAt,
@@ -43,6 +44,7 @@ PLAIN: Final = {
     CampaignAt: "campaign",
     SlowApplyAt: "apply",
     SlowSyncAt: "sync",
+    FillAt: "fill",
 }
 """What steps that say nothing but whom (and how late) are called."""
 
@@ -105,7 +107,7 @@ def _until(until: For | At | After | None) -> dict[str, Any]:
 def _action(do: Action) -> dict[str, Any]:  # noqa: PLR0911 - one case a kind
     """Return what is done."""
     match do:
-        case PauseAt(target) | KillAt(target) | CampaignAt(target):
+        case PauseAt(target) | KillAt(target) | CampaignAt(target) | FillAt(target):
             return {"do": PLAIN[type(do)], "target": _names(target)}
         case CutAt(links, flight):
             lost = {} if flight is Flight.HOLD else {"flight": flight.value}

@@ -80,7 +80,13 @@ class SlowSync(msgspec.Struct, frozen=True, tag="sync", tag_field="kind"):
     delay_ns: int
 
 
-Fault = Pause | Cut | Slow | BendClock | Kill | Campaign | SlowApply | SlowSync
+class FillDisk(msgspec.Struct, frozen=True, tag="fill", tag_field="kind"):
+    """Leave nodes no room on their disks, so that they end; heals by room again, and a restart."""
+
+    nodes: tuple[str, ...]
+
+
+Fault = Pause | Cut | Slow | BendClock | Kill | Campaign | SlowApply | SlowSync | FillDisk
 
 
 class Standing(StrEnum):

@@ -217,7 +217,13 @@ class ProbeAt(msgspec.Struct, frozen=True):
     every: Span = NOTHING
 
 
-FaultAction = PauseAt | CutAt | SlowAt | BendAt | KillAt | CampaignAt | SlowApplyAt | SlowSyncAt
+class FillAt(msgspec.Struct, frozen=True):
+    """Leave these nodes' disks no room; the heal starts what has ended of it."""
+
+    target: tuple[str, ...]
+
+
+FaultAction = PauseAt | CutAt | SlowAt | BendAt | KillAt | CampaignAt | SlowApplyAt | SlowSyncAt | FillAt
 Action = FaultAction | HealOf | ProbeAt
 
 

@@ -26,6 +26,7 @@ from .schedule import (
     CutAt,
     Episode,
     EventName,
+    FillAt,
     For,
     HealOf,
     KillAt,
@@ -133,7 +134,7 @@ class _Check:
                 pass
             case PauseAt(target) | KillAt(target) | CampaignAt(target) | ProbeAt(_, target):
                 self._targets(place, target)
-            case BendAt(target) | SlowApplyAt(target) | SlowSyncAt(target):
+            case BendAt(target) | SlowApplyAt(target) | SlowSyncAt(target) | FillAt(target):
                 self._targets(place, target)
 
     def _shape(self, place: int, links: ShapedLinks) -> None:
@@ -214,7 +215,7 @@ class _Check:
         return busy.ends_ns is not None and busy.anchor == self.anchor and busy.ends_ns > self.now_ns
 
 
-def exclusive(step: Step) -> tuple[str, tuple[str, ...]]:
+def exclusive(step: Step) -> tuple[str, tuple[str, ...]]:  # noqa: PLR0911 - one case a kind
     """Return the kind of exclusion a step takes part in, and on whom; no names if in none."""
     match step.do:
         case PauseAt(target):
@@ -227,6 +228,8 @@ def exclusive(step: Step) -> tuple[str, tuple[str, ...]]:
             return "apply delay", target
         case SlowSyncAt(target):
             return "sync delay", target
+        case FillAt(target):
+            return "full disk", target
         case _:
             return "", ()
 

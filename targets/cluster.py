@@ -124,6 +124,7 @@ class Primitive(StrEnum):
     CAMPAIGN = "campaign"
     APPLY_DELAY = "apply-delay"
     SYNC_DELAY = "sync-delay"
+    DISK_ROOM = "disk-room"
 
 
 class Unsupported(Exception):  # noqa: N818 - an answer, not a failure
@@ -202,3 +203,9 @@ class Cluster(Protocol):
 
     async def set_sync_delay(self, node: str, delay_ns: int) -> None:
         """Make the node's disk syncs take this much longer."""
+
+    async def set_disk_room(self, node: str, room_bytes: int | None) -> None:
+        """Leave the node's disk only this much room, or all there is (None), as after every start.
+
+        A write for which there is no room fails, and the node ends and says why.
+        """

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
+from nemesis import means
+from nemesis.faults import FillDisk, Standing
 from targets.clock import MS
 from targets.cluster import (
     CLIENTS,
@@ -644,3 +646,38 @@ def test_a_slow_sync_makes_writes_wait_and_reads_not(on: Started) -> None:
         client.close()
 
     on(work, config=PATIENT)
+
+
+def test_a_full_disk_ends_a_node_in_the_middle_of_a_record_and_a_restart_finds_room(
+    on: Started, tmp_path: Path
+) -> None:
+    async def work(cluster: Cluster) -> None:
+        node = await leader(cluster)
+        client = await Client.dial(cluster, node)
+        assert (await client.ask(Op.WRITE, "x", 1)).code is None
+        full = FillDisk((others(cluster, node)[0],))
+        (name,) = full.nodes
+        boot = (await status_of(cluster, name)).boot
+        client.send(Op.WRITE, "x", 2)  # some write is on its way, and the next beat carries what is left
+        filling = asyncio.create_task(means.inject(cluster, full))
+        while not filling.done():
+            client.send(Op.WRITE, "x", 2)
+            await asyncio.sleep(0.02)
+        outcome = filling.result()
+        assert outcome.standing is Standing.INSTALLED
+        assert outcome.evidence["states"] == {name: "gone"}
+        healed = await means.heal(cluster, full)
+        assert healed.standing is Standing.INSTALLED
+        assert healed.evidence["boots"] == {name: boot + 1}
+        client.close()
+        async for found in statuses(cluster):
+            applied = {status.applied_index for status in found.values()}
+            if len(found) == len(NAMES) and len(applied) == 1:
+                break
+        else:
+            raise AssertionError("the node never caught up")
+
+    on(work)
+    told = "".join(path.read_text() for path in (tmp_path / "run" / "logs").iterdir())
+    assert "event=end code=74 why='the disk failed: [Errno 28] No space left on device'" in told
+    assert "event=cut note=" in told, "the record that was begun is cut off"

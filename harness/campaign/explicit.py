@@ -16,12 +16,24 @@ from harness.plan.plan import ScheduleFrom
 from harness.plan.schedules import dumped
 from harness.plan.script import Scripted
 from nemesis import Episode, Schedule, Step
-from nemesis.faults import BendClock, Campaign, Cut, Kill, Pause, Slow, SlowApply, SlowSync, Standing
+from nemesis.faults import (
+    BendClock,
+    Campaign,
+    Cut,
+    FillDisk,
+    Kill,
+    Pause,
+    Slow,
+    SlowApply,
+    SlowSync,
+    Standing,
+)
 from nemesis.schedule import (
     At,
     BendAt,
     CampaignAt,
     CutAt,
+    FillAt,
     For,
     KillAt,
     NamedLinks,
@@ -104,7 +116,7 @@ def steps_of(faults: Iterable[Injected]) -> Iterator[Step]:
             yield Step(do=do, when=At(_seconds(fault.asked_ns)), until=until)
 
 
-def _actions(fault: Injected) -> Iterator[FaultAction]:  # noqa: C901 - one case a kind
+def _actions(fault: Injected) -> Iterator[FaultAction]:  # noqa: C901, PLR0912 - one case a kind
     match fault.fault:
         case Pause(nodes):
             yield PauseAt(nodes)
@@ -127,6 +139,8 @@ def _actions(fault: Injected) -> Iterator[FaultAction]:  # noqa: C901 - one case
             yield SlowApplyAt(nodes, _seconds(delay_ns))
         case SlowSync(nodes, delay_ns):
             yield SlowSyncAt(nodes, _seconds(delay_ns))
+        case FillDisk(nodes):
+            yield FillAt(nodes)
 
 
 def named_links(links: Iterable[Link]) -> Iterator[NamedLinks]:

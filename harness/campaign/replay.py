@@ -21,6 +21,7 @@ from nemesis.schedule import (
     CutAt,
     Episode,
     EventName,
+    FillAt,
     KillAt,
     NamedLinks,
     PauseAt,
@@ -115,6 +116,7 @@ def _renamed(do: Any, roles: Mapping[str, str]) -> Any:
             | BendAt(target)
             | SlowApplyAt(target)
             | SlowSyncAt(target)
+            | FillAt(target)
         ):
             return msgspec.structs.replace(do, target=named(target))
         case _:

@@ -34,6 +34,7 @@ _FAULTS: Final = {
     "leader": "a node is asked to campaign, through the vote rules",
     "apply": "nodes apply committed entries late",
     "disk": "disk syncs take longer",
+    "full": "disks have no room left; nodes end, and start again when there is",
     "late": "a follower's old answers reach a leader that was deposed meanwhile, before its news do",
 }
 

@@ -6,13 +6,14 @@ the fault itself asks: a node that is gone cannot be frozen, killed or asked to 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from nemesis.faults import (
     BendClock,
     Campaign,
     Cut,
     Fault,
+    FillDisk,
     Flight,
     Kill,
     Outcome,
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from targets.cluster import Link
     from targets.sim.cluster import SimCluster
 
+NO_FULL_DISK: Final = "the simulator's disks have all the room there is"
+
 
 def inject(cluster: SimCluster, fault: Fault) -> Outcome:
     """Make a fault happen."""
@@ -44,6 +47,8 @@ def inject(cluster: SimCluster, fault: Fault) -> Outcome:
             return _set(cluster, dict.fromkeys(links, Held() if flight is Flight.HOLD else Dropped()))
         case Slow(links, delay_ns):
             return _set(cluster, dict.fromkeys(links, Delayed(delay_ns)))
+        case FillDisk():
+            return skipped(NO_FULL_DISK)
         case _:
             pass
     nodes = concerned(fault)

@@ -17,6 +17,7 @@ from nemesis.faults import (
     Campaign,
     Cut,
     Fault,
+    FillDisk,
     Kill,
     Pause,
     Slow,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 def concerned(fault: Fault) -> tuple[str, ...]:
     """Return the nodes a fault is about, each once, in the order named."""
     match fault:
-        case Pause(nodes) | Kill(nodes) | SlowApply(nodes) | SlowSync(nodes):
+        case Pause(nodes) | Kill(nodes) | SlowApply(nodes) | SlowSync(nodes) | FillDisk(nodes):
             return nodes
         case Cut(links) | Slow(links):
             return tuple(dict.fromkeys(end for link in links for end in (link.source, link.target)))
@@ -72,8 +73,10 @@ class Orders:
         return self._kinds.get(number, "fault")
 
     def down(self, node: str) -> bool:
-        """Whether a kill of this node stands."""
-        return any(isinstance(fault, Kill) and node in fault.nodes for fault in self._faults.values())
+        """Whether a fault of which this node ends stands."""
+        return any(
+            isinstance(fault, Kill | FillDisk) and node in fault.nodes for fault in self._faults.values()
+        )
 
     def inject(self, order: Inject, roles: Mapping[str, str]) -> dict[str, Any]:
         """Enter an injection; ``roles`` is what every node last took itself for."""

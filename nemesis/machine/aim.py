@@ -6,13 +6,25 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from nemesis.faults import BendClock, Campaign, Cut, Fault, Kill, Pause, Slow, SlowApply, SlowSync
+from nemesis.faults import (
+    BendClock,
+    Campaign,
+    Cut,
+    Fault,
+    FillDisk,
+    Kill,
+    Pause,
+    Slow,
+    SlowApply,
+    SlowSync,
+)
 from nemesis.grudges import shaped
 from nemesis.schedule import (
     BendAt,
     CampaignAt,
     CutAt,
     FaultAction,
+    FillAt,
     KillAt,
     Links,
     NamedLinks,
@@ -64,6 +76,8 @@ def faults_of(  # noqa: PLR0911 - one case a kind
             return (SlowApply(resolve(target), delay.ns(scale.election_ns)),)
         case SlowSyncAt(target, delay):
             return (SlowSync(resolve(target), delay.ns(scale.election_ns)),)
+        case FillAt(target):
+            return (FillDisk(resolve(target)),)
 
 
 def _links(links: Links, scale: Scale, resolve: Resolve) -> tuple[Link, ...]:

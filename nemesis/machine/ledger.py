@@ -18,6 +18,7 @@ from nemesis.faults import (
     Campaign,
     Cut,
     Fault,
+    FillDisk,
     Kill,
     Pause,
     Slow,
@@ -101,7 +102,7 @@ class Ledger:
         return ()
 
     def _inject_nodes(
-        self, entry: Entry, fault: Pause | Kill | BendClock | SlowApply | SlowSync
+        self, entry: Entry, fault: Pause | Kill | BendClock | SlowApply | SlowSync | FillDisk
     ) -> tuple[NemesisEffect, ...]:
         """Take the nodes that are free, and say who holds the others."""
         nodes = (fault.node,) if isinstance(fault, BendClock) else fault.nodes
@@ -171,7 +172,7 @@ class Ledger:
         Frozen nodes first: they cannot carry out a heal that they are asked for.
         """
         self._final = True
-        order = (Pause, Kill, Cut, Slow)
+        order = (Pause, Kill, FillDisk, Cut, Slow)
         rank = {kind: place for place, kind in enumerate(order)}
         open_entries = [each for each in self.entries.values() if self._needs_final(each)]
         open_entries.sort(key=lambda each: (rank.get(type(each.fault), len(order)), each.id))

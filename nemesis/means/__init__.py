@@ -16,6 +16,7 @@ from nemesis.faults import (
     Campaign,
     Cut,
     Fault,
+    FillDisk,
     Kill,
     Outcome,
     Pause,
@@ -26,7 +27,7 @@ from nemesis.faults import (
 )
 from targets.cluster import LinkState, Open, Unsupported
 
-from . import clock, crash, lateness, leader, links, pause
+from . import clock, crash, disk, lateness, leader, links, pause
 from .common import HEAL_S, INJECT_S, RESTART_S, Ineffective, Unverified, installed, skipped, unknown
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ async def heal(cluster: Cluster, fault: Fault, *, peers: LinkState = OPEN) -> Ou
 
     ``peers`` is the state of a link between nodes when nothing is done to it.
     """
-    deadline_s = RESTART_S if isinstance(fault, Kill) else HEAL_S
+    deadline_s = RESTART_S if isinstance(fault, Kill | FillDisk) else HEAL_S
     outcome = unknown("was not tried")
     for attempt in range(HEAL_TRIES):
         if attempt:
@@ -68,7 +69,9 @@ async def heal(cluster: Cluster, fault: Fault, *, peers: LinkState = OPEN) -> Ou
     return outcome
 
 
-def _inject(cluster: Cluster, fault: Fault) -> Coroutine[Any, Any, Outcome]:
+def _inject(  # noqa: PLR0911 - one case a kind
+    cluster: Cluster, fault: Fault
+) -> Coroutine[Any, Any, Outcome]:
     match fault:
         case Pause():
             return pause.inject(cluster, fault)
@@ -82,9 +85,13 @@ def _inject(cluster: Cluster, fault: Fault) -> Coroutine[Any, Any, Outcome]:
             return leader.inject(cluster, fault)
         case SlowApply() | SlowSync():
             return lateness.inject(cluster, fault)
+        case FillDisk():
+            return disk.inject(cluster, fault)
 
 
-def _heal(cluster: Cluster, fault: Fault, peers: LinkState) -> Coroutine[Any, Any, Outcome]:
+def _heal(  # noqa: PLR0911 - one case a kind
+    cluster: Cluster, fault: Fault, peers: LinkState
+) -> Coroutine[Any, Any, Outcome]:
     match fault:
         case Pause():
             return pause.heal(cluster, fault)
@@ -98,6 +105,8 @@ def _heal(cluster: Cluster, fault: Fault, peers: LinkState) -> Coroutine[Any, An
             return _nothing()
         case SlowApply() | SlowSync():
             return lateness.heal(cluster, fault)
+        case FillDisk():
+            return disk.heal(cluster, fault)
 
 
 async def _nothing() -> Outcome:

@@ -144,6 +144,11 @@ class ContainerCluster:
         self._check_awake(node)
         await self._system.set_sync_delay(node, delay_ns)
 
+    async def set_disk_room(self, node: str, room_bytes: int | None) -> None:
+        """Leave the node's disk only so much room."""
+        self._check_awake(node)
+        await self._system.set_disk_room(node, room_bytes)
+
     def _check_awake(self, node: str) -> None:
         if (state := self.state(node)) is not ProcessState.RUNNING:
             raise Unsupported(f"{node} is {state.value} and cannot be asked")

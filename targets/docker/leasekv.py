@@ -155,6 +155,10 @@ class LeaseKvSystem:
         """Delay syncs."""
         await self._admin[node].turn(admin.SetSyncDelay(delay_ns), within_s=TURN_S)
 
+    async def set_disk_room(self, node: str, room_bytes: int | None) -> None:
+        """Leave its disk only so much room."""
+        await self._admin[node].turn(admin.SetDiskRoom(room_bytes), within_s=TURN_S)
+
     def close(self) -> None:
         """Drop the admin connections."""
         for client in self._admin.values():

@@ -13,7 +13,9 @@ NO_CLOCK: Final = "its clock is read past any preload, or was not armed: bending
 NO_KNOB: Final = "it has no such knob"
 
 _CLOCKS: Final = frozenset({Primitive.CLOCK_RATE, Primitive.CLOCK_WALL})
-_KNOBS: Final = frozenset({Primitive.CAMPAIGN, Primitive.APPLY_DELAY, Primitive.SYNC_DELAY})
+_KNOBS: Final = frozenset(
+    {Primitive.CAMPAIGN, Primitive.APPLY_DELAY, Primitive.SYNC_DELAY, Primitive.DISK_ROOM}
+)
 
 
 class PlainSystem:
@@ -51,4 +53,9 @@ class PlainSystem:
     async def set_sync_delay(self, node: str, delay_ns: int) -> None:
         """Refuse, unless it is the heal of nothing."""
         if delay_ns:
+            raise Unsupported(f"{node}: {NO_KNOB}")
+
+    async def set_disk_room(self, node: str, room_bytes: int | None) -> None:
+        """Refuse, unless it is the heal of nothing."""
+        if room_bytes is not None:
             raise Unsupported(f"{node}: {NO_KNOB}")

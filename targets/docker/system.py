@@ -91,5 +91,8 @@ class System(Protocol):
     async def set_sync_delay(self, node: str, delay_ns: int) -> None:
         """Delay a node's syncs, or raise `Unsupported`."""
 
+    async def set_disk_room(self, node: str, room_bytes: int | None) -> None:
+        """Leave a node's disk only so much room, or raise `Unsupported`."""
+
     def close(self) -> None:
         """Let go of every connection."""

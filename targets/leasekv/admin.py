@@ -43,6 +43,12 @@ class SetSyncDelay(msgspec.Struct, frozen=True, tag="set-sync-delay", tag_field=
     delay_ns: int
 
 
+class SetDiskRoom(msgspec.Struct, frozen=True, tag="set-disk-room", tag_field="do"):
+    """Have only this much room on the disk from now on; None is all there is."""
+
+    room_bytes: int | None
+
+
 class Done(msgspec.Struct, frozen=True, tag="done", tag_field="is"):
     """The node did what was asked, or has begun to."""
 
@@ -59,7 +65,7 @@ class Denied(msgspec.Struct, frozen=True, tag="denied", tag_field="is"):
     why: str
 
 
-Ask = Status | Campaign | SetApplyDelay | SetSyncDelay
+Ask = Status | Campaign | SetApplyDelay | SetSyncDelay | SetDiskRoom
 Answer = Done | Told | Denied
 
 _encoder: Final = msgspec.json.Encoder()

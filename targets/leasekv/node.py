@@ -95,6 +95,7 @@ class Node:
         self._name = config.node
         self._boot = log_file.restored.boot
         self._place = place
+        self._log_file = log_file
         self._clocks = clocks
         rng = random.Random(f"{config.seed}/{config.node}/{self._boot}")
         self._core = Core(config, build_rules(config), log_file.restored, rng, clocks.stamp().own)
@@ -136,6 +137,8 @@ class Node:
                 self._driver.feed(SetApplyDelay(delay_ns))
             case admin.SetSyncDelay(delay_ns):
                 self._driver.set_sync_delay(delay_ns)
+            case admin.SetDiskRoom(room_bytes):
+                self._log_file.set_room(room_bytes)
         return admin.Done()
 
     def _status(self) -> NodeStatus:

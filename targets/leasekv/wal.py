@@ -17,6 +17,7 @@ records live in memory only, so what is killed before it is lost, as with a powe
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from typing import TYPE_CHECKING, Final
@@ -178,7 +179,10 @@ class WalFile:
 
     Opening reads the log back, cuts a torn tail, records this boot and syncs it: `restored` counts it.
     ``OSError`` from here means the disk fails; whoever gets one must say nothing more to anyone.
+    A full one takes the beginning of a record and then no more, as file systems do.
     """
+
+    _room: int | None = None
 
     def __init__(self, path: Path) -> None:
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -212,11 +216,18 @@ class WalFile:
         self._write(encode(merge(batch)))
         os.fdatasync(self._fd)
 
+    def set_room(self, room_bytes: int | None) -> None:
+        """Have only so much room from now on (a tester's knob); None is all there is."""
+        self._room = room_bytes
+
     def _write(self, data: bytes) -> None:
         view = memoryview(data)
         while view:
-            written = os.pwrite(self._fd, view, self._end)
+            if self._room == 0:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            written = os.pwrite(self._fd, view if self._room is None else view[: self._room], self._end)
             self._end += written
+            self._room = None if self._room is None else self._room - written
             view = view[written:]
 
     def close(self) -> None:

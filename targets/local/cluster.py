@@ -346,3 +346,7 @@ class LocalCluster:
     async def set_sync_delay(self, node: str, delay_ns: int) -> None:
         """Make a node's syncs late."""
         await self._node(node).ask(admin.SetSyncDelay(delay_ns))
+
+    async def set_disk_room(self, node: str, room_bytes: int | None) -> None:
+        """Leave a node's disk only so much room."""
+        await self._node(node).ask(admin.SetDiskRoom(room_bytes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -169,3 +170,26 @@ def test_a_refused_log_is_left_as_it_was(tmp_path: Path) -> None:
         wal.WalFile(path)
     assert path.read_bytes() == data
     assert len(list(Path("/proc/self/fd").iterdir())) == open_files
+
+
+@unhurried
+@given(persists(), st.integers(0, 200))
+def test_a_full_disk_keeps_what_was_synced_and_the_next_start_finds_room(
+    tmp_path_factory: pytest.TempPathFactory, done: Persists, room_bytes: int
+) -> None:
+    path = tmp_path_factory.mktemp("full") / "wal"
+    log = wal.WalFile(path)
+    log.set_room(room_bytes)
+    kept = 0
+    with suppress(OSError):
+        for persist in done:
+            log.sync([persist])
+            kept += 1
+    sizes = [len(record) for record in records(done)]
+    assert kept == sum(sum(sizes[: n + 1]) <= room_bytes for n in range(len(done)))
+    log.close()
+    again = wal.WalFile(path)
+    found = expected(done[:kept])
+    assert again.restored == Restored(2, found.hard, found.entries)
+    again.sync([Persist(99, HardState(7, None), ())])
+    again.close()

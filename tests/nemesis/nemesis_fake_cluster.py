@@ -131,6 +131,10 @@ class FakeCluster:
         if await self._pass("set_sync_delay", node):
             self.known[node].sync_delay_ns = delay_ns
 
+    async def set_disk_room(self, node: str, room_bytes: int | None) -> None:
+        if await self._pass("set_disk_room", node) and room_bytes is not None:
+            self.known[node].state = ProcessState.GONE
+
     async def _pass(self, name: str, node: str) -> bool:
         """Note a call; raise, hang or tell to do nothing, as this test wants it."""
         self.calls.append(f"{name} {node}")

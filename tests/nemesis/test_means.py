@@ -14,6 +14,7 @@ from nemesis.faults import (
     Campaign,
     Cut,
     Fault,
+    FillDisk,
     Flight,
     Kill,
     Outcome,
@@ -23,7 +24,7 @@ from nemesis.faults import (
     SlowSync,
     Standing,
 )
-from nemesis.means import clock, leader
+from nemesis.means import clock, disk, leader
 from targets.cluster import (
     CLIENTS,
     ClockBend,
@@ -55,6 +56,7 @@ EVERY: list[tuple[Fault, Primitive]] = [
     (Campaign("n1"), Primitive.CAMPAIGN),
     (SlowApply(("n1",), 1_000_000), Primitive.APPLY_DELAY),
     (SlowSync(("n1",), 1_000_000), Primitive.SYNC_DELAY),
+    (FillDisk(("n1",)), Primitive.DISK_ROOM),
 ]
 
 
@@ -71,6 +73,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(means, "RESTART_S", 0.3)
     monkeypatch.setattr(clock, "MEASURED_S", 0.05)
     monkeypatch.setattr(leader, "LOOKED_S", 0.001)
+    monkeypatch.setattr(disk, "LOOKED_S", 0.05)
 
 
 def run(attempt: Coroutine[object, object, Outcome]) -> Outcome:

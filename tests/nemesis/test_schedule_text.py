@@ -22,6 +22,7 @@ from nemesis.schedule import (
     CutAt,
     Episode,
     EventName,
+    FillAt,
     For,
     HealOf,
     KillAt,
@@ -81,6 +82,7 @@ alone = st.one_of(
     st.builds(KillAt, targets),
     st.builds(SlowApplyAt, targets, spans),
     st.builds(SlowSyncAt, targets, spans),
+    st.builds(FillAt, targets),
     st.builds(BendAt, targets, rates, st.none()),
     st.builds(BendAt, targets, st.none(), signed),
 )

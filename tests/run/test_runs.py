@@ -169,6 +169,9 @@ class FakeCluster:
     async def set_sync_delay(self, node: str, delay_ns: int) -> None:
         raise NotImplementedError(node, delay_ns)
 
+    async def set_disk_room(self, node: str, room_bytes: int | None) -> None:
+        raise NotImplementedError(node, room_bytes)
+
 
 @pytest.fixture
 def cluster() -> FakeCluster:
