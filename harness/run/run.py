@@ -220,6 +220,7 @@ class Course:
     def _conclude(self, conductor: Conductor, history: HistoryWriter, watch: Watch) -> None:
         seen = self.seen
         observe(seen, conductor)
+        seen.failures = [self._with_its_log(failure) for failure in seen.failures]
         seen.interrupted = seen.interrupted or (self._stop.name if self._stop.count else None)
         seen.unreliable = watch.unreliable
         if history.broken is not None and not conductor.failures:
@@ -227,6 +228,12 @@ class Course:
         seen.notes.append(f"the harness's loop lagged by {watch.lag_ns / 1e6:.0f} ms at most")
         if self._machine is not None:
             self.record = self._machine.record
+
+    def _with_its_log(self, failure: str) -> str:
+        """Return a failure with what a node's log says of it, where it points there."""
+        node, _, rest = failure.partition(" ")
+        said = self.directory.last_line(node) if rest.endswith("its log says why") else None
+        return failure if said is None else f"{failure}: {said}"
 
     async def _heal(self, cluster: Cluster) -> None:
         """Undo whatever is not known to be undone; frozen nodes first, for they cannot help."""

@@ -38,6 +38,7 @@ PLAN_MAX_BYTES: Final = 1 << 20
 VERDICT_MAX_BYTES: Final = 64 << 20
 EVIDENCE_MAX_BYTES: Final = 2 << 30
 LOG_MAX_BYTES: Final = 16 << 20
+LAST_LINE_BYTES: Final = 2000
 NAMES_TRIED_MAX: Final = 1000
 _BAD_NAME: Final = frozenset(
     {errno.ENAMETOOLONG, errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.EINVAL}
@@ -116,6 +117,16 @@ class RunDir:
                     copy_tail(log, log, bytes_max=LOG_MAX_BYTES)
             except (OSError, StoreError):
                 continue
+
+    def last_line(self, node: str) -> str | None:
+        """Return the last line of a node's log, None if there is none to read."""
+        try:
+            with (self.logs / f"{node}.log").open("rb") as log:
+                log.seek(max(0, log.seek(0, os.SEEK_END) - LAST_LINE_BYTES))
+                lines = log.read(LAST_LINE_BYTES).decode(errors="replace").split("\n")
+        except OSError:
+            return None
+        return next((line for line in reversed(lines) if line.strip()), None)
 
     def write_verdict(self, verdict: dict[str, Any]) -> None:
         """Write verdict.json; what JSON cannot hold is written as text."""

@@ -109,11 +109,11 @@ class LocalNode:
         while (status := await self.status()) is None:
             if self.process is not None and (code := self.process.exit_code) is not None:
                 raise TargetError(
-                    f"{self.name} ended with code {code} as it started. {self.last_words()}"
+                    f"{self.name} ended with code {code} as it started: {self.last_words()}"
                 )
             if time.monotonic() > deadline_s:
                 raise TargetError(
-                    f"{self.name} did not answer within {READY_S:g} s of its start. {self.last_words()}"
+                    f"{self.name} did not answer within {READY_S:g} s of its start: {self.last_words()}"
                 )
             await asyncio.sleep(PROBE_S)
         assert self.process is not None
@@ -122,10 +122,11 @@ class LocalNode:
             raise TargetError(f"{self.name} does not read the true clock: it says {status.true_ns} ns")
 
     def last_words(self) -> str:
-        """Return the end of the node's log, as the last part of a message."""
+        """Return the last line of the node's log and then its end, as the last part of a message."""
         lines = self.log.read_text(errors="replace").splitlines() if self.log.exists() else []
+        last = next((line for line in reversed(lines) if line.strip()), "its log is empty")
         told = "\n".join(f"  {line}" for line in lines[-LOG_TAIL:]) or "  (nothing)"
-        return f"The end of {self.log}:\n{told}"
+        return f"{last}\nThe end of {self.log}:\n{told}"
 
     async def ask(self, question: admin.Ask) -> None:
         """Have the node do something; `Unsupported` if it cannot hear, ``TimeoutError`` if unsure."""

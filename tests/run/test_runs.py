@@ -18,6 +18,7 @@ from harness.outcome import Outcome
 from harness.plan import plan_from
 from harness.report.summary import summary
 from harness.report.terminal import plain_lines
+from harness.run.judge import Seen, judge
 from harness.run.run import run
 from harness.store.errors import StoreFull
 from harness.store.history import HistoryWriter
@@ -570,3 +571,34 @@ def test_who_listens_to_a_simulation_may_touch_the_world(tmp_path: Path) -> None
 
     result = run(plan_from(None, SHORT), store_dir=tmp_path / "runs", say=listen)
     assert result.outcome is not Outcome.HARNESS_FAILURE
+
+
+def test_a_node_that_ended_by_itself_is_told_of_with_the_end_of_its_log(
+    cluster: FakeCluster, tmp_path: Path
+) -> None:
+    def gone(node: str) -> ProcessState:
+        (log,) = (tmp_path / "runs").glob("*/logs")
+        (log / f"{node}.log").write_text("event=end why='the disk failed: No space left on device'\n")
+        return ProcessState.GONE
+
+    async def silent(_node: str) -> NodeStatus | None:
+        return None
+
+    cluster.state = gone  # type: ignore[method-assign]
+    cluster.status = silent  # type: ignore[method-assign,assignment]
+    result = go(cluster, plan(time=30.0), tmp_path)
+    assert result.outcome is Outcome.HARNESS_FAILURE
+    assert "ended by itself" in str(result.reason)
+    assert "the disk failed: No space left" in str(result.reason)
+
+
+def test_a_node_without_evidence_while_others_left_some_is_no_pass(tmp_path: Path) -> None:
+    made = plan_from(None, {**SHORT, "seed": 2})
+    run(made, store_dir=tmp_path)
+    (directory,) = tmp_path.iterdir()
+    evidence = {path.stem: path.read_bytes() for path in (directory / "evidence").iterdir()}
+    del evidence["n2"]
+    history = (directory / "history.jsonl").read_bytes()
+    judged = judge(made, history, evidence, Seen(load_ns=(0, 10**9)))
+    assert judged.outcome is Outcome.UNKNOWN
+    assert "n2 left no evidence" in str(judged.reason)

@@ -229,3 +229,20 @@ def test_logs_that_are_too_long_are_cut_to_their_ends(
     run.cap_logs()
     assert (run.logs / "n1.log").read_bytes() == b"short"
     assert (run.logs / "n2.log").read_bytes().endswith(b"\n3456789end")
+
+
+@pytest.mark.parametrize(
+    ("log", "last"),
+    [
+        (None, None),
+        (b"", None),
+        (b"one\ntwo\n\n", "two"),
+        (b"x" * 5000 + b"\nwhy='the disk failed'", "why='the disk failed'"),
+    ],
+)
+def test_the_last_line_of_a_log_is_found(tmp_path: Path, log: bytes | None, last: str | None) -> None:
+    run = rundir.create("x", store=tmp_path)
+    if log is not None:
+        (run.logs / "n1.log").write_bytes(log)
+    assert run.last_line("n1") == last
+    run.release_reserve()
