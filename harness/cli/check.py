@@ -43,9 +43,19 @@ MEGABYTE: Final = 1 << 20
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, allow_dash=True))
 @click.option(
-    "--format", type=click.Choice(["auto", *FORMATS]), default="auto", help="How it is written."
+    "--format",
+    type=click.Choice(["auto", *FORMATS]),
+    metavar="FORMAT",
+    default="auto",
+    help="How it is written: see `lantern list formats`.",
 )
-@click.option("--model", type=click.Choice(["auto", *MODELS]), default="auto", help="What judges it.")
+@click.option(
+    "--model",
+    type=click.Choice(["auto", *MODELS]),
+    metavar="MODEL",
+    default="auto",
+    help="What judges it: see `lantern list models`.",
+)
 @click.option(
     "--initial", callback=options.json_value, default="null", help="The state at the start, as JSON."
 )
