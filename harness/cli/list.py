@@ -11,6 +11,7 @@ from checker.formats import FORMATS
 from checker.models import MODELS
 from harness.outcome import Outcome
 from harness.report.escape import plain
+from harness.report.fold import folded
 from nemesis import FAMILIES
 from targets.catalog import TARGETS
 from targets.leasekv.mistakes import MISTAKES
@@ -119,10 +120,11 @@ def list_(output: Output, /, topic: str, *, as_json: bool) -> Outcome:
 def _lines(rows: Rows) -> Iterator[str]:
     name_chars = max(len(row["name"]) for row in rows) + 2
     for row in rows:
-        yield f"{row['name']:<{name_chars}}{plain(row['about'])}"
+        name = f"{row['name']:<{name_chars}}"
+        yield from folded(plain(row["about"]), first=name, rest=" " * name_chars)
         more = [f"{key} {_told(value)}" for key, value in row.items() if key not in {"name", "about"}]
         if more:
-            yield f"{'':<{name_chars}}{'; '.join(more)}"
+            yield from folded("; ".join(more), first=" " * name_chars, rest=" " * name_chars)
 
 
 def _told(value: object) -> str:

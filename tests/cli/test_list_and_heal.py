@@ -38,6 +38,7 @@ def test_everything_that_is_known_is_listed_with_what_it_is_about(lantern: Lante
     assert all(row["about"] for row in rows)
     shown = lantern("list", topic).stdout.decode()
     assert all(name in shown for name in KNOWN[topic])
+    assert all(len(line) <= 80 for line in shown.splitlines())
 
 
 def test_healing_nothing_is_fine_but_not_of_a_run_that_never_was(
