@@ -26,8 +26,12 @@ class Clocks:
     def __init__(self, true_now_ns: Callable[[], int]) -> None:
         self._true_now_ns = true_now_ns
 
+    def mono_ns(self) -> int:
+        """Read the own monotonic clock alone."""
+        return time.monotonic_ns()
+
     def stamp(self) -> Stamp:
         """Read the own clocks between two readings of the true one."""
         before_ns = self._true_now_ns()
-        own = Reading(time.monotonic_ns(), time.time_ns())
+        own = Reading(self.mono_ns(), time.time_ns())
         return Stamp(own, (before_ns, self._true_now_ns()))

@@ -18,7 +18,6 @@ a node whose clock runs fast still sees its timers in its own time.
 from __future__ import annotations
 
 import logging
-import time
 from typing import TYPE_CHECKING, Final, Protocol
 
 from checker.evidence import Booted, ClockAnomaly, Fact, Revoked, RoleChanged, TermChanged
@@ -174,7 +173,7 @@ class Driver:
 
     def _arm(self) -> None:
         wake_ns = self._core.wake_ns
-        now_ns = time.monotonic_ns()
+        now_ns = self._clocks.mono_ns()
         due_ns = min(wake_ns, now_ns + self._pulse_ns)
         if self._timer is not None:
             if self._timer_ns <= due_ns:
@@ -189,7 +188,7 @@ class Driver:
         A node that was stopped finds its wait in the kernel interrupted and its time over: Python's
         selector then reports no socket at all, and the due timer would overtake what is queued there.
         """
-        self._timer = self._loop.call_soon(self._after_sockets, time.monotonic_ns())
+        self._timer = self._loop.call_soon(self._after_sockets, self._clocks.mono_ns())
 
     def _after_sockets(self, pulsed_ns: int) -> None:
         """Wait for one turn more: what is ready in this one comes behind this callback."""

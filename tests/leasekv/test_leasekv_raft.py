@@ -481,6 +481,16 @@ def test_beyond_its_bounds_a_node_refuses_instead_of_queueing() -> None:
     assert core.request(Op.READ)[0].code is Code.OVERLOADED
 
 
+def test_a_read_through_the_log_is_one_that_waits_not_two() -> None:
+    core = Lone(policy="log-read", limits=Limits(pending_max=10))
+    core.serve()
+    for _ in range(9):
+        assert core.request(Op.READ) == []
+    assert core.request(Op.WRITE) == []
+    assert core.request(Op.READ)[0].code is Code.OVERLOADED
+    assert core.request(Op.WRITE)[0].code is Code.OVERLOADED
+
+
 def test_what_is_uncommitted_is_bounded() -> None:
     core = Lone(limits=Limits(uncommitted_max=2))
     core.serve()

@@ -74,18 +74,23 @@ async def until(happened: Callable[[], object]) -> None:
         await asyncio.sleep(0.001)
 
 
+def true_ns() -> int:
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+
+
 def drive(
     script: Callable[[Input], Ready],
     work: Callable[[Driver, Wooden, World], Coroutine[Any, Any, None]],
     *,
     pulse_ns: int = 5_000_000,
+    clocks: type[Clocks] = Clocks,
 ) -> None:
     async def run() -> None:
         core, world = Wooden(script), World()
         driver = Driver(
             core,
             asyncio.get_running_loop(),
-            clocks=Clocks(lambda: time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)),
+            clocks=clocks(true_ns),
             journal=world,
             disk=world,
             network=world,
@@ -228,6 +233,25 @@ def test_a_core_that_always_wants_to_wake_does_not_starve_the_loop() -> None:
         assert turns > core.heard.count(TimerDue())
 
     drive(busy, work)
+
+
+class Standing(Clocks):
+    """Clocks on which it is always the same instant."""
+
+    def mono_ns(self) -> int:
+        return 1_000
+
+
+def test_a_timer_is_due_by_the_clocks_that_were_handed_in() -> None:
+    async def work(driver: Driver, core: Wooden, _world: World) -> None:
+        core.wake_ns = 1_001
+        driver.feed(asked(1))
+        await asyncio.sleep(0.05)
+        assert core.heard == [asked(1)]
+        core.wake_ns = 1_000
+        await until(lambda: TimerDue() in core.heard)
+
+    drive(lambda _event: Ready(), work, clocks=Standing)
 
 
 def test_what_arrived_while_the_node_stood_still_is_stepped_before_the_timer_that_came_due() -> None:

@@ -39,16 +39,18 @@ class Waiter(msgspec.Struct, frozen=True, gc=False):
 class Writes:
     """Entries of this leadership that somebody waits for, and the state machine."""
 
-    __slots__ = ("_delay_ns", "_due", "_state", "_waiting", "machine")
+    __slots__ = ("_delay_ns", "_due", "_reads", "_state", "_waiting", "machine")
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._waiting: dict[int, Waiter | PendingRead] = {}
+        self._waiting: dict[int, Waiter] = {}
+        self._reads: dict[int, PendingRead] = {}
         self._due: deque[tuple[int, int]] = deque()
         self._delay_ns = 0
         self.machine = KeyValue()
 
     def __len__(self) -> int:
+        """Return how many clients wait for a write; who reads is in the table of reads."""
         return len(self._waiting)
 
     # Appending.
@@ -78,24 +80,25 @@ class Writes:
         entry = Entry(state.log.last_index + 1, state.term, op, key, value)
         state.log.append(entry)
         state.out.store((entry,))
-        if waiter is not None:
-            self._waiting[entry.index] = waiter
+        match waiter:
+            case Waiter():
+                self._waiting[entry.index] = waiter
+            case None:
+                pass
+            case read:
+                self._reads[entry.index] = read
         return entry.index
 
     def abandon(self) -> None:
         """Tell every client that nobody knows, leadership being over; reads are told elsewhere."""
         for waiter in self._waiting.values():
-            if isinstance(waiter, Waiter):
-                self._refuse(waiter.client, waiter.id, Code.UNCERTAIN)
+            self._refuse(waiter.client, waiter.id, Code.UNCERTAIN)
         self._waiting.clear()
+        self._reads.clear()
 
     def forget_client(self, client: int) -> None:
         """Nobody hears the answers to ``client`` any more."""
-        gone = [
-            index
-            for index, waiter in self._waiting.items()
-            if isinstance(waiter, Waiter) and waiter.client == client
-        ]
+        gone = [index for index, waiter in self._waiting.items() if waiter.client == client]
         for index in gone:
             del self._waiting[index]
 
@@ -139,11 +142,8 @@ class Writes:
         state = self._state
         code, value = self.machine.apply(entry)
         state.applied_index = entry.index
-        match self._waiting.pop(entry.index, None):
-            case Waiter(client, request_id):
-                served = Served(None, state.term, None, None, entry.index)
-                state.out.reply(client, Response(request_id, code, value, state.leader, served))
-            case None:
-                pass
-            case read:
-                found.append((read, value))
+        if (waiter := self._waiting.pop(entry.index, None)) is not None:
+            served = Served(None, state.term, None, None, entry.index)
+            state.out.reply(waiter.client, Response(waiter.id, code, value, state.leader, served))
+        if (read := self._reads.pop(entry.index, None)) is not None:
+            found.append((read, value))
