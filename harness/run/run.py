@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import resource
 import signal
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
@@ -54,6 +55,9 @@ if TYPE_CHECKING:
     Say = Callable[[str], None]
 
 UNCHECKED = "nothing was checked, as asked"
+DESCRIPTORS = 64  # open files of a run as such
+DESCRIPTORS_LINK = 6  # the most that a link between two nodes takes, with its gate
+DESCRIPTORS_CLIENT = 3  # the same of a client
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 log = logging.getLogger(__name__)
@@ -155,6 +159,10 @@ class Course:
         loop = asyncio.get_running_loop()
         stopped = asyncio.Event()
         self._stop.wake = lambda: loop.call_soon_threadsafe(stopped.set)
+        lack = lacking_descriptors(self.plan)
+        if lack is not None:
+            self.seen.failures.append(lack)
+            return
         cluster = cluster_of(self.plan, self.directory)
         try:
             if await self._start(cluster, stopped):
@@ -243,6 +251,22 @@ class Course:
             outcome = await means.heal(cluster, fault, peers=peer_state(self.plan))
             if outcome.standing is Standing.UNKNOWN:
                 self.seen.notes.append(f"{kind_of(fault)} may not have been healed: {outcome.reason}")
+
+
+def lacking_descriptors(plan: Plan) -> str | None:
+    """Take as many open files as this process may have; return why a run cannot do with them."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    want = DESCRIPTORS + DESCRIPTORS_LINK * plan.nodes**2 + DESCRIPTORS_CLIENT * plan.clients
+    unlimited = resource.RLIM_INFINITY
+    if soft != unlimited and soft < want:
+        soft = want if hard == unlimited else min(want, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    if soft != unlimited and soft < want:
+        return (
+            f"{plan.nodes} nodes and {plan.clients} clients take up to {want} open files, and this"
+            f" process may have {soft}: raise the limit (ulimit -n), or ask for fewer clients"
+        )
+    return None
 
 
 def _save(directory: RunDir, course: Course) -> None:

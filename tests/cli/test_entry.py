@@ -106,7 +106,9 @@ def installed(tmp_path: Path, *, path: Path) -> list[str]:
 def test_a_command_line_that_cannot_be_imported_is_a_harness_failure(
     tmp_path: Path, file: str, text: str
 ) -> None:
-    (tmp_path / "other" / file).parent.mkdir(parents=True)
+    (tmp_path / "other/harness/cli").mkdir(parents=True)
+    (tmp_path / "other/harness/__init__.py").write_text("")
+    (tmp_path / "other/harness/cli/__init__.py").write_text("")
     (tmp_path / "other" / file).write_text(text)
     command = installed(tmp_path, path=tmp_path / "other")
     done = subprocess.run([*command, "list", "--json"], capture_output=True, timeout=20, check=False)

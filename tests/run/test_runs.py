@@ -602,3 +602,26 @@ def test_a_node_without_evidence_while_others_left_some_is_no_pass(tmp_path: Pat
     judged = judge(made, history, evidence, Seen(load_ns=(0, 10**9)))
     assert judged.outcome is Outcome.UNKNOWN
     assert "n2 left no evidence" in str(judged.reason)
+
+
+def test_too_few_open_files_are_said_before_anything_starts(
+    cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resource.getrlimit", lambda _: (40, 100))
+    asked: list[tuple[int, int]] = []
+    monkeypatch.setattr("resource.setrlimit", lambda _, limits: asked.append(limits))
+    result = go(cluster, plan(), tmp_path)
+    assert result.outcome is Outcome.HARNESS_FAILURE
+    assert "ulimit -n" in str(result.reason)
+    assert asked == [(100, 100)]
+    assert cluster.begun == 0
+
+
+def test_open_files_that_may_be_had_are_taken(
+    cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resource.getrlimit", lambda _: (40, 100_000))
+    asked: list[tuple[int, int]] = []
+    monkeypatch.setattr("resource.setrlimit", lambda _, limits: asked.append(limits))
+    assert go(cluster, plan(), tmp_path).outcome is Outcome.NOT_EXERCISED
+    assert asked[0][0] >= 100
