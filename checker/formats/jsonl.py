@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from checker.conventions import Conventions
+from checker.errors import MalformedHistory
 from checker.events import HISTORY_SCHEMA, Header
 from checker.formats import telling
 from checker.pairing import Line
@@ -185,9 +186,11 @@ def _header(source: Source, data: bytes) -> tuple[int, int]:
     if "process" in header:
         return 0, 1
     if header.get("schema") != HISTORY_SCHEMA:
-        source.refuse(f"schema {header.get('schema')!r} is not known here, only {HISTORY_SCHEMA}", None)
+        sentence = f"schema {header.get('schema')!r} is not known here, only {HISTORY_SCHEMA}"
+        raise MalformedHistory(sentence, name=source.name, line=1)  # lenient or not
     if header.get("kind", Header().kind) != Header().kind:
-        source.refuse(f"this is a {header['kind']!r} file, not a history", None)
+        sentence = f"this is a {header['kind']!r} file, not a history"
+        raise MalformedHistory(sentence, name=source.name, line=1)
     try:
         source.header = msgspec.convert(header, Header)
     except msgspec.ValidationError as error:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from checker.events import EventType
+from harness import program
 from harness.report.escape import plain
 from harness.run.orders import concerned, kind_of
 
@@ -33,7 +35,7 @@ def told(found: Shrunk, directory: str) -> Iterator[str]:
         yield f"  {time_ns / 1e9:8.3f} s  {plain(line)}"
     yield plain(found.judged.reason or "")
     yield f"run     {directory}"
-    yield f"replay  lantern replay {directory}"
+    yield f"replay  {shlex.join([program.command(), 'replay', directory])}"
 
 
 def _fault(fault: Injected) -> str:

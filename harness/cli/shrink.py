@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
+from harness import program
 from harness.campaign.shrink import NotReproduced, shrink
 from harness.campaign.telling import told
 from harness.outcome import Outcome
@@ -55,7 +57,7 @@ def shrink_(output: Output, /, run_dir: Path, *, out: Path | None, as_json: bool
                 "kind": found.judged.kind,
                 "sentence": found.judged.reason,
                 "run": result.directory,
-                "replay": f"lantern replay {result.directory}",
+                "replay": shlex.join([program.command(), "replay", result.directory]),
             }
         )
     else:

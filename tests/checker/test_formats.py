@@ -33,8 +33,8 @@ def refused(data: bytes, *, lenient: bool = False) -> MalformedHistory:
         (b"\xef\xbb\xbf" + W.encode() + b"\n", 1, "byte order mark"),
         (f"{W}\r\n{OK}\r\n".encode(), 1, "carriage return"),
         (W.encode() + b"\n" + b'{"process":0,"type":"ok","f":"write","value":"\xff"}\n', 2, "UTF-8"),
-        (b'{"schema":7,"kind":"lantern-history"}\n', None, "schema 7"),
-        (b'{"schema":1,"kind":"lantern-evidence"}\n', None, "not a history"),
+        (b'{"schema":7,"kind":"lantern-history"}\n', 1, "schema 7"),
+        (b'{"schema":1,"kind":"lantern-evidence"}\n', 1, "not a history"),
         (
             b'{"process":0,"type":"invoke","f":"read","time_ns":99999999999999999999}\n',
             1,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from checker import check, formats
+from checker import MalformedHistory, check, formats
 from harness.report import checked
 
 GOOD = [("write", 1), ("read", 1)]
@@ -71,3 +71,11 @@ def test_a_history_of_one_object_names_no_key() -> None:
 
 def test_lines_without_stamps_are_no_time_apart() -> None:
     assert "0.000 ms" not in text(history(a=STALE))
+
+
+@pytest.mark.parametrize("lenient", [True, False])
+@pytest.mark.parametrize("header", ['{"schema":9}', '{"schema":1,"kind":"lantern-verdict"}'])
+def test_a_header_that_is_not_ours_is_refused_with_its_line(header: str, *, lenient: bool) -> None:
+    data = f"{header}\n".encode() + history(a=GOOD)
+    with pytest.raises(MalformedHistory, match=r"h\.jsonl:1: "):
+        formats.read(data, name="h.jsonl", format="jsonl", lenient=lenient)
