@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from checker.judging import NOT_LOOKED_AT
+from checker.searching import NOT_LOOKED_AT
 from checker.values import show
 
 from .escape import plain
