@@ -1,7 +1,7 @@
 """Every target by its name: how it may be read, where it can run, and who makes its clients.
 
-A *mode* is how reads are served and what is promised of them: a policy of leasekv, a read mode of a
-system that is not ours. It names what a run of it must have exercised to mean anything.
+A target says which keys of a plan only some targets or places take mean anything to it. Whatever else of
+those a plan sets would be ignored silently, and is refused.
 """
 
 from __future__ import annotations
@@ -16,31 +16,21 @@ import msgspec
 from .attach.client import load
 from .etcd.speech import READ_MODES
 from .leasekv.policies import POLICIES
-
-
-class Mode(msgspec.Struct, frozen=True, kw_only=True):
-    """A way of reading.
-
-    ``claims`` are names of `checker.exercised`; ``overlap`` says whether two leases at one instant of
-    true time prove a violation.
-    """
-
-    name: str
-    claims: tuple[str, ...]
-    overlap: bool
-    about: str
+from .mode import Mode
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
     """One target. ``modes`` and ``places`` begin with the default.
 
-    ``schedule`` names the schedule of a bare run where none is drawn from the plan's families.
+    ``schedule`` names the schedule of a bare run where none is drawn from the plan's families. ``takes``
+    are the keys of a plan it takes of those in `TAKEN_BY_SOME`.
     """
 
     name: str
     about: str
     modes: Mapping[str, Mode]
     places: tuple[str, ...]
+    takes: frozenset[str]
     schedule: str | None = None
 
 
@@ -63,21 +53,26 @@ assert tuple(_ETCD) == READ_MODES
 LEASEKV: Final = Target(
     name="leasekv",
     about="our own Raft store: reads by lease, by ReadIndex, by the log",
-    modes=MappingProxyType(
+    modes=MappingProxyType({name: policy.mode for name, policy in POLICIES.items()}),
+    places=("local", "sim", "docker"),
+    takes=frozenset(
         {
-            policy.name: Mode(
-                name=policy.name, claims=policy.claims, overlap=policy.overlap, about=policy.sentence
-            )
-            for policy in POLICIES.values()
+            "keep_rules",
+            "readindex_one_in",
+            "heartbeat_ns",
+            "margin_ns",
+            "read_timeout_ns",
+            "weather",
+            "links",
         }
     ),
-    places=("local", "sim", "docker"),
 )
 ETCD: Final = Target(
     name="etcd",
     about="etcd 3.4 through its JSON gateway, as Debian packages it",
     modes=MappingProxyType(_ETCD),
     places=("docker",),
+    takes=frozenset({"links"}),
     schedule="paused-leader",
 )
 ETCD_CURRENT: Final = msgspec.structs.replace(
@@ -89,6 +84,13 @@ ETCD_CURRENT: Final = msgspec.structs.replace(
 TARGETS: Final[Mapping[str, Target]] = MappingProxyType(
     {one.name: one for one in (LEASEKV, ETCD, ETCD_CURRENT)}
 )
+
+OWN_TAKES: Final = frozenset({"compose", "containers"})
+"""What a client of somebody's own takes: where their cluster is."""
+
+TAKEN_BY_SOME: Final = OWN_TAKES.union(*(one.takes for one in TARGETS.values()))
+TAKEN_ON: Final[Mapping[str, str]] = MappingProxyType({"weather": "sim", "links": "docker"})
+"""The only place where a key of a plan means anything."""
 
 
 def is_file(name: str) -> bool:
@@ -107,4 +109,11 @@ def find(name: str) -> Target:
         mode: Mode(name=mode, claims=(), overlap=False, about=about)
         for mode, about in load(Path(name)).modes.items()
     }
-    return Target(name=name, about="your own", modes=modes, places=("docker",), schedule="paused-leader")
+    return Target(
+        name=name,
+        about="your own",
+        modes=modes,
+        places=("docker",),
+        takes=OWN_TAKES,
+        schedule="paused-leader",
+    )

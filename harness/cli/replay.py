@@ -49,7 +49,7 @@ def replay(
     """
     try:
         directory = rundir.existing(run_dir)
-        plan = plan_from(directory.plan, {} if on is None else {"on": on})
+        plan = plan_from(directory.plan, {} if on is None else moved(on))
         if by == "role":
             plan = by_role(plan, _roles(directory))
     except (PlanError, NotARun) as error:
@@ -61,6 +61,17 @@ def replay(
     else:
         output.result(_line(each) for each in tries)
     return outcome
+
+
+def moved(on: str) -> dict[str, Any]:
+    """Return the options that put a saved plan elsewhere: what was of its old place stays there."""
+    old: dict[str, dict[str, Any]] = {
+        "sim": {"weather": {}},
+        "docker": {"links": "auto"},
+        "local": {"keep": False},
+    }
+    left = {key: value for place, keys in old.items() if place != on for key, value in keys.items()}
+    return {"on": on, **left}
 
 
 def _try(plan: Plan, directory: RunDir, output: Output, *, exact: bool) -> dict[str, Any]:

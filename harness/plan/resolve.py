@@ -19,7 +19,7 @@ import msgspec
 from harness.run.generator import seats_min
 from nemesis import aimed
 from nemesis.schedule import ScheduleError
-from targets.catalog import TARGETS, find, is_file
+from targets.catalog import TAKEN_BY_SOME, TAKEN_ON, TARGETS, find, is_file
 from targets.cluster import ClockMode, TargetError
 from targets.leasekv.config import ConfigError, NodeConfig, build_rules
 from targets.leasekv.mistakes import MISTAKES
@@ -59,6 +59,7 @@ def resolve(draft: Draft, *, fresh_seed: int, where: Callable[[str], str] | None
     except ScheduleError as error:
         place = (where or str)(error.path)
         raise PlanError(str(error), where=place) from error
+    _means_something(plan, draft)
     _fits(plan, draft)
     return plan
 
@@ -181,6 +182,20 @@ def _asks_for_faults(draft: Mapping[str, Given]) -> bool:
     return bool(faults.value) or faults.option or "schedule" not in draft
 
 
+def _means_something(plan: Plan, draft: Mapping[str, Given]) -> None:
+    """Refuse what the target or the place would ignore; a default asks for nothing."""
+    takes = find(plan.target).takes
+    for key in FIELDS:
+        name = FIELDS[key].name
+        if key not in TAKEN_BY_SOME or getattr(plan, name) == getattr(Plan(), name):
+            continue
+        if key not in takes:
+            raise PlanError(f"{key} means nothing to {plan.target}", where=_where(draft, key))
+        if plan.on != (place := TAKEN_ON.get(key, plan.on)):
+            sentence = f"{key} is for runs on {place}, and this one is on {plan.on}"
+            raise PlanError(sentence, where=_where(draft, key))
+
+
 def _fits(plan: Plan, draft: Mapping[str, Given]) -> None:
     """Refuse what no cluster can be started with."""
     least = seats_min(plan.nodes)
@@ -207,9 +222,6 @@ def _fits(plan: Plan, draft: Mapping[str, Given]) -> None:
         build_rules(node_config(plan, plan.node_names[0]))
     except ConfigError as error:
         raise PlanError(str(error)) from error
-    if plan.compose is not None and plan.on != "docker":
-        sentence = f"a compose file is for containers, and this plan runs on {plan.on}"
-        raise PlanError(sentence, where=_where(draft, "compose"))
     masks = {rule for name in plan.mistakes for rule in MISTAKES[name].also_off}
     if not masks.issuperset(plan.keep_rules):
         sentence = f"keep_rules {', '.join(plan.keep_rules)}: no mistake of this plan switches that off"

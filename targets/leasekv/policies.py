@@ -9,6 +9,7 @@ import msgspec
 
 from checker.events import ReadPath
 from checker.evidence import OwnClock
+from targets.mode import Mode
 
 from . import rules as r
 
@@ -17,17 +18,10 @@ if TYPE_CHECKING:
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
-    """A protocol for reads.
+    """A protocol for reads, and what it is to everybody else."""
 
-    ``claims`` name what a run of it must have exercised. ``overlap`` says whether two leases at one
-    instant of true time prove a violation (the lease-overlap oracle applies).
-    """
-
-    name: str
+    mode: Mode
     rules: r.Rules
-    claims: tuple[str, ...]
-    overlap: bool
-    sentence: str
 
 
 LEASE_RENEW: Final = r.Rules(
@@ -47,26 +41,32 @@ LEASE_RENEW: Final = r.Rules(
 
 _ALL: Final = (
     Policy(
-        name="lease-renew",
+        mode=Mode(
+            name="lease-renew",
+            claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
+            overlap=True,
+            about="The leader serves from a lease that heartbeats renew, else asks a quorum.",
+        ),
         rules=LEASE_RENEW,
-        claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
-        overlap=True,
-        sentence="The leader serves from a lease that heartbeats renew, else asks a quorum.",
     ),
     Policy(
-        name="readindex",
+        mode=Mode(
+            name="readindex",
+            claims=("readindex-reads", "leader-changes", "deposed-reads"),
+            overlap=False,
+            about="Every read waits for a quorum to confirm the leader after the read arrived.",
+        ),
         rules=msgspec.structs.replace(LEASE_RENEW, paths=(ReadPath.READINDEX,)),
-        claims=("readindex-reads", "leader-changes", "deposed-reads"),
-        overlap=False,
-        sentence="Every read waits for a quorum to confirm the leader after the read arrived.",
     ),
     Policy(
-        name="log-read",
+        mode=Mode(
+            name="log-read",
+            claims=("log-reads", "leader-changes", "deposed-reads"),
+            overlap=False,
+            about="Every read is an entry of the log.",
+        ),
         rules=msgspec.structs.replace(LEASE_RENEW, paths=(ReadPath.LOG,)),
-        claims=("log-reads", "leader-changes", "deposed-reads"),
-        overlap=False,
-        sentence="Every read is an entry of the log.",
     ),
 )
 
-POLICIES: Final[Mapping[str, Policy]] = MappingProxyType({policy.name: policy for policy in _ALL})
+POLICIES: Final[Mapping[str, Policy]] = MappingProxyType({one.mode.name: one for one in _ALL})

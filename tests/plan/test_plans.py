@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from harness.cli.replay import moved
 from harness.plan import Plan, PlanError, ScheduleFrom, plan_from
 from harness.plan.draft import unknown
 from harness.plan.dump import dump
 from harness.plan.resolve import node_config, rules_off
 from nemesis import AIMED, aimed
 from nemesis import dump as dump_schedule
+from targets.catalog import TARGETS
 from targets.cluster import ClockMode
 from targets.leasekv.mistakes import MISTAKES
 
@@ -142,7 +144,14 @@ def test_a_kept_rule_is_not_switched_off() -> None:
         ({"require": ["x"]}, "--require: unknown word 'x'; there is availability"),
         ({"keep": True, "on": "sim"}, "--keep: keep is for nodes that run on local; on sim nothing is"),
         ({"keep": True, "on": "docker"}, "--keep: keep is for nodes that run on local"),
-        ({"compose": "c.yml"}, "--compose: a compose file is for containers"),
+        ({"compose": "c.yml"}, "--compose: compose means nothing to leasekv"),
+        ({"compose": "c.yml", "on": "docker"}, "--compose: compose means nothing to leasekv"),
+        ({"containers": ["a", "b"]}, "--containers: containers means nothing to leasekv"),
+        ({"target": "etcd", "compose": "c.yml"}, "--compose: compose means nothing to etcd"),
+        ({"target": "etcd", "keep_rules": ["L11"]}, "--keep-rules: keep_rules means nothing to etcd"),
+        ({"target": "etcd", "readindex_one_in": 3}, "readindex_one_in means nothing to etcd"),
+        ({"target": "etcd-current", "margin_ns": 1}, "margin_ns means nothing to etcd-current"),
+        ({"links": "gates"}, "--links: links is for runs on docker, and this one is on local"),
     ],
 )
 def test_what_does_not_go_together_is_refused_before_anything_starts(
@@ -186,6 +195,27 @@ def test_a_schedule_may_come_in_a_file_of_its_own(tmp_path: Path) -> None:
     wrong = written(tmp_path, "schema: 1\nschedule:\n  - {do: pause, target: n7}\n", "u.yaml")
     with pytest.raises(PlanError, match=r"u\.yaml:3: "):
         plan_from(None, {}, schedule_file=wrong)
+
+
+def test_weather_is_of_the_simulator(tmp_path: Path) -> None:
+    file = written(tmp_path, "on: sim\nweather:\n  loss_ppm: 1000\n")
+    assert plan_from(file, {}).weather.loss_ppm == 1000
+    assert "weather is for runs on sim" in refused(file, {"on": "docker"})
+
+
+def test_a_run_that_is_replayed_elsewhere_leaves_its_old_places_ways_behind(tmp_path: Path) -> None:
+    simulated = plan_from(written(tmp_path, "seed: 1\non: sim\nweather:\n  loss_ppm: 1000\n"), {})
+    assert plan_from(written(tmp_path, dump(simulated)), {"on": "sim"}) == simulated
+    on_local = plan_from(written(tmp_path, dump(simulated)), moved("local"))
+    assert (on_local.on, on_local.weather) == ("local", Plan().weather)
+    kept = plan_from(written(tmp_path, dump(plan_from(None, {"seed": 1, "keep": True}))), moved("sim"))
+    assert (kept.on, kept.keep) == ("sim", False)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_is_asked_for_and_is_the_default_is_no_contradiction(target: str) -> None:
+    options = {"readindex_one_in": 0, "keep_rules": [], "links": "auto", "read_timeout_ns": 600_000_000}
+    assert plan_from(None, {"seed": 1, "target": target, **options}).target == target
 
 
 def test_a_file_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:

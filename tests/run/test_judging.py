@@ -54,7 +54,7 @@ BROKEN = GOOD + b'{"index": 99, "process": 9, "type": "ok", "f": "read", "time_n
 def plan(monkeypatch: pytest.MonkeyPatch) -> Plan:
     """Return a plan whose claims are all exercised unless a test says otherwise."""
     made = plan_from(None, {"seed": 1, "faults": "none"})
-    claims = POLICIES[made.policy].claims
+    claims = POLICIES[made.policy].mode.claims
     monkeypatch.setattr(exercised, "count", lambda *_: dict.fromkeys(claims, 5))
     return made
 
