@@ -1,0 +1,125 @@
+"""An engine that goes away under a whole run: nobody's is stopped, the socket is a proxy's."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.outcome import Outcome
+from targets.docker.heal import heal
+from targets.docker.project import NAME_LABEL
+from targets.local.heal import heal as local_heal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("engine"), pytest.mark.timeout(180)]
+
+ENGINE = "/var/run/docker.sock"
+LINES = 200
+PATIENCE_S = 90.0
+
+
+class Proxy:
+    """An engine's socket that can go away: who is connected is cut off, who dials is refused."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self._ends: set[asyncio.StreamWriter] = set()
+        self._server = self._do(asyncio.start_unix_server(self._serve, path))
+
+    def stop(self) -> None:
+        """Go away; twice is nothing."""
+        if self._thread.is_alive():
+            self._do(self._stop())
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+    def _do(self, work: object) -> asyncio.Server:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)  # type: ignore[arg-type]
+
+    async def _stop(self) -> None:
+        self._server.close()
+        self.path.unlink()
+        for end in self._ends:
+            end.transport.abort()
+        rest = asyncio.all_tasks() - {asyncio.current_task()}
+        if rest:
+            await asyncio.wait(rest, timeout=5)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, onward = await asyncio.open_unix_connection(ENGINE)
+        self._ends |= {writer, onward}
+        await asyncio.gather(_pass(reader, onward), _pass(there, writer))
+
+
+async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(OSError):
+        while data := await reader.read(1 << 16):
+            writer.write(data)
+            await writer.drain()
+    writer.close()
+
+
+def _running(name: str) -> str:
+    """Return the ids of the run's containers that still run."""
+    asked = ["docker", "ps", "-q", "--filter", f"label={NAME_LABEL}={name}"]
+    return subprocess.run(asked, capture_output=True, check=True, timeout=30, text=True).stdout
+
+
+@pytest.mark.skipif(not os.path.exists(ENGINE), reason=f"the engine is not at {ENGINE}")  # noqa: PTH110
+def test_a_daemon_that_is_stopped_mid_run_ends_it_with_faults_made_and_nodes_dead(
+    tmp_path: Path,
+) -> None:
+    name = f"orphan-{os.getpid()}"
+    out = tmp_path / name
+    proxy = Proxy(tmp_path / "engine.sock")
+    command = [sys.executable, "-P", "-m", "harness.cli.main", "run", "--on", "docker", "--json"]
+    options = ["--time", "10", "--rate", "100", "--faults", "pause,partition", "--out", str(out)]
+    child = subprocess.Popen(
+        [*command, *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "DOCKER_HOST": f"unix://{proxy.path}"},
+        text=True,
+    )
+    try:
+        history = out / "history.jsonl"
+        deadline_s = time.monotonic() + PATIENCE_S
+        while not (history.exists() and history.read_bytes().count(b"\n") > LINES):
+            assert child.poll() is None, child.communicate()
+            assert time.monotonic() < deadline_s
+            time.sleep(0.1)
+        written = history.read_bytes().count(b"\n")
+        proxy.stop()
+        said, told = child.communicate(timeout=PATIENCE_S)
+        result = json.loads(said)
+        assert child.returncode == Outcome.HARNESS_FAILURE.code, told
+        assert "engine" in str(result["reason"])
+        assert history.read_bytes().count(b"\n") > 2 * written, "clients went on"
+        assert result["faults"]["pause"]["installed"] > 0, "by signals, past the daemon"
+        assert result["faults"]["cut"]["installed"] > 0
+        assert _running(name) == "", "killed from outside"
+        (found,) = asyncio.run(heal(name))
+        nodes = [line for line in found.done if line.rpartition("-")[2].startswith("n")]
+        assert len(nodes) == 6, "a container and a volume each"
+        assert asyncio.run(heal(name)) == ()
+    finally:
+        proxy.stop()
+        child.kill()
+        child.wait()
+        asyncio.run(heal(name))
+        local_heal(name)
