@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
+import threading
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ENGINE_S = 10.0
 
@@ -29,3 +35,16 @@ def _no_engine() -> str | None:
     except (OSError, subprocess.SubprocessError) as error:
         return f"no Docker engine answers ({type(error).__name__}): .ci/engine.sh starts one"
     return None
+
+
+@pytest.fixture
+def collected() -> Iterator[None]:
+    """Collect, within the test, what the engine's library leaves of a failed connection.
+
+    The thread that failed holds it for a moment longer than the test that saw it fail.
+    """
+    yield
+    for thread in threading.enumerate():
+        if thread.name == "engine-call":
+            thread.join(5)
+    gc.collect()

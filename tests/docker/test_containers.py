@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import json
 import os
 import signal
@@ -102,6 +101,7 @@ LEFT_OPEN = pytest.mark.filterwarnings(
 
 
 @LEFT_OPEN
+@pytest.mark.usefixtures("collected")
 def test_without_an_engine_nothing_is_changed_and_the_reason_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,7 +109,6 @@ def test_without_an_engine_nothing_is_changed_and_the_reason_is_said(
     cluster = leasekv_cluster(SHORT, tmp_path / "run")
     with pytest.raises(EngineAbsentError, match=r"no Docker engine answers at unix://.*: start one"):
         asyncio.run(cluster.start())
-    gc.collect()
     assert not list((tmp_path).rglob("*.jsonl"))
     assert not [found for found in runtime.find() if found.owner.pid == os.getpid()]
 
@@ -127,6 +126,7 @@ def test_a_daemon_that_hangs_is_given_up_at_the_deadline() -> None:
 
 
 @LEFT_OPEN
+@pytest.mark.usefixtures("collected")
 def test_an_engine_that_answers_with_garbage_is_absent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,7 +142,6 @@ def test_an_engine_that_answers_with_garbage_is_absent(
         server.close()
 
     asyncio.run(run())
-    gc.collect()
 
 
 # The template.
@@ -390,7 +389,8 @@ def test_an_engine_that_is_gone_mid_run_leaves_cuts_and_pauses_to_the_kernel_and
         assert cluster.link_state(Link("n1", "n2")) == Held()
         assert await cluster.status("n2") is not None
         nodes = [container.identity for container in cluster._containers.values()]
-        name = cluster._runtime.path.name
+        kept = cluster._runtime
+        name = kept.path.name
         with pytest.raises(TargetError, match="did not remove run"):
             await cluster.stop()
         await asyncio.sleep(0.2)
@@ -399,6 +399,8 @@ def test_an_engine_that_is_gone_mid_run_leaves_cuts_and_pauses_to_the_kernel_and
         engine = await Engine.connect()
         assert await project.remove(engine, name) == ()
         engine.close()
+        assert kept.path.exists(), "what a heal goes by"
+        kept.remove()
         return name
 
     asyncio.run(run())

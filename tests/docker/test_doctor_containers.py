@@ -1,5 +1,3 @@
-import gc
-
 import pytest
 
 from harness.cli import container_probes
@@ -18,12 +16,12 @@ def test_a_host_with_an_engine_and_root_can_do_everything() -> None:
 @pytest.mark.filterwarnings(
     "ignore:unclosed:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
+@pytest.mark.usefixtures("collected")
 def test_without_an_engine_the_remedy_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/at/all.sock")
     found = tried("engine", container_probes.engine)
     assert found.standing is Standing.BROKEN
     assert found.remedy is not None
-    gc.collect()  # the engine's library leaves the socket of a failed connection to the collector
 
 
 def test_a_packet_filter_that_refuses_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
