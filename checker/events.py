@@ -16,10 +16,20 @@ from typing import Any, Final
 
 import msgspec
 
-from checker.conventions import Conventions
+from checker.conventions import Conventions, FailedCas
 
 HISTORY_SCHEMA: Final = 1
 NEMESIS: Final = "nemesis"
+
+MISMATCH: Final = "MISMATCH"
+"""The one code of a failed operation that is an answer: a cas looked, and saw another value."""
+
+
+def differed(error: str | None, conventions: Conventions) -> bool:
+    """Return whether a cas that failed with ``error`` says that the value was another one."""
+    if error is None:
+        return conventions.bare_failed_cas is FailedCas.ASSERT
+    return error == MISMATCH and conventions.mismatched_cas is FailedCas.ASSERT
 
 
 class EventType(StrEnum):

@@ -21,7 +21,7 @@ import msgspec
 
 from checker.conventions import Conventions
 from checker.errors import MalformedHistory
-from checker.events import NEMESIS, EventType, Header, Served
+from checker.events import MISMATCH, NEMESIS, EventType, Header, Served
 from checker.operations import NEVER, History, Kind
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Line(msgspec.Struct, kw_only=True, omit_defaults=True):
     evidence: Served | None = None
 
 
-def pair(  # noqa: C901, PLR0912, PLR0915 - one loop over millions of lines: calls double its time  # one loop over millions of lines: calls would double its time
+def pair(  # noqa: C901, PLR0912, PLR0915 - one loop over millions of lines: calls double its time
     rows: Iterable[tuple[int, Line]],
     *,
     name: str,
@@ -115,7 +115,7 @@ def pair(  # noqa: C901, PLR0912, PLR0915 - one loop over millions of lines: cal
         return MalformedHistory(sentence, name=name, line=line)
 
     def kind_of(f: str, outcome: str, error: str | None, line: int) -> int:
-        told = error if error is None or outcome != "fail" else "MISMATCH" if error == "MISMATCH" else ""
+        told = error if error is None or outcome != "fail" else MISMATCH if error == MISMATCH else ""
         number = kinds.setdefault((f, outcome, told if outcome == "fail" else None), len(kinds))
         if number >= _KINDS_MAX:
             raise malformed(f"more than {_KINDS_MAX} kinds of operation; '{f}' is one too many", line)

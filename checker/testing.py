@@ -17,6 +17,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from checker.errors import MalformedHistory
+from checker.events import MISMATCH
 from checker.pairing import Line, pair
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def drawn(text: str, *, name: str = "drawing", conventions: Conventions | None =
                 retired += 1
                 process = f"{found[1]}'{retired}"
                 continue
-            error = "MISMATCH" if failed and f == "cas" else None
+            error = MISMATCH if failed and f == "cas" else None
             back = interval.end() - 1
             kind = "fail" if failed else "ok"
             line = Line(process=process, type=kind, f=f, key=key, value=value, time_ns=back, error=error)
@@ -175,7 +176,7 @@ class _Draft:
         ]
         if not self.unknown:
             kind = "fail" if self.failed else "ok"
-            error = "MISMATCH" if self.failed else None
+            error = MISMATCH if self.failed else None
             line = Line(
                 process=process, type=kind, f=self.f, value=self.value, time_ns=self.back, error=error
             )

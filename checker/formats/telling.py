@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from checker.conventions import Conventions, FailedCas, NilRead
-from checker.events import EventType
+from checker.events import MISMATCH, EventType
 from checker.operations import NEVER
 from checker.pairing import LOOKING, Line
 
@@ -129,4 +129,4 @@ def _error(conventions: Conventions, operation: Operation) -> str | None:
     """Return the code of an end; a bare failed cas that asserts gets the code that says so."""
     asserts = conventions.bare_failed_cas is FailedCas.ASSERT
     bare = operation.f == "cas" and operation.outcome is EventType.FAIL and operation.error is None
-    return "MISMATCH" if bare and asserts else operation.error
+    return MISMATCH if bare and asserts else operation.error

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from checker.conventions import FailedCas, NilRead
-from checker.events import EventType
+from checker.conventions import NilRead
+from checker.events import EventType, differed
 from checker.models.model import Model, untag
 from checker.values import show, tag
 
@@ -81,9 +81,7 @@ class Register(Model):
         return op.value is None and self.conventions.nil_read is NilRead.WILDCARD
 
     def _differed(self, op: Operation) -> bool:
-        if op.error is None:
-            return self.conventions.bare_failed_cas is FailedCas.ASSERT
-        return op.error == "MISMATCH" and self.conventions.mismatched_cas is FailedCas.ASSERT
+        return differed(op.error, self.conventions)
 
 
 class CasRegister(Register):

@@ -12,8 +12,8 @@ from enum import IntEnum
 from itertools import compress
 from typing import TYPE_CHECKING, Any, Final
 
-from checker.conventions import Conventions, FailedCas, NilRead
-from checker.events import EventType
+from checker.conventions import Conventions, NilRead
+from checker.events import EventType, differed
 from checker.operations import NEVER, Kind
 
 if TYPE_CHECKING:
@@ -103,13 +103,6 @@ def _code(  # noqa: PLR0911 - one a code
             return Code.DIFFERED
         case _:
             return Code.NOTHING
-
-
-def differed(error: str | None, conventions: Conventions) -> bool:
-    """Return whether a cas that failed with ``error`` says that the value was another one."""
-    if error is None:
-        return conventions.bare_failed_cas is FailedCas.ASSERT
-    return error == "MISMATCH" and conventions.mismatched_cas is FailedCas.ASSERT
 
 
 def drop_wild_reads(lowered: Lowered, conventions: Conventions) -> Lowered:

@@ -14,7 +14,7 @@ import msgspec
 
 from checker import exercised
 from checker.evidence_lines import MalformedEvidence, gather, missed
-from checker.oracles.judge import Declared, judge
+from checker.oracles.judge import judge
 from checker.oracles.result import OracleOutcome, OracleResult
 from checker.timeline import build
 from harness.outcome import Outcome, worst
@@ -26,7 +26,7 @@ from harness.report.escape import plain
 from harness.report.proof import proof_of
 from harness.report.view import Proof
 from harness.run import injected
-from harness.run.judge import oracle_json
+from harness.run.judge import declared, oracle_json
 from harness.store.errors import NotARun, StoreError
 from harness.store.files import read_bounded
 from harness.store.rundir import PLAN_MAX_BYTES, RunDir, existing
@@ -135,10 +135,8 @@ def _look(run: RunDir, history: History, violation: Violation | None) -> Seen:
     origin_ns = history.header.origin_ns if history.header is not None else 0
     timelines = build(gathered.lines, origin_ns=origin_ns)
     mode = find(plan.target).modes[plan.policy]
-    declared = Declared(
-        nodes=plan.node_names, drift_ppm=plan.drift_ppm, overlap=mode.overlap, promise=mode.overlap
-    )
-    oracles = tuple(each for each in judge(history, timelines, declared) if each.name != NOT_JUDGED)
+    owed = declared(plan, healed_ns=None)
+    oracles = tuple(each for each in judge(history, timelines, owed) if each.name != NOT_JUDGED)
     notes = [*gathered.notes, *([missed(gathered.missing)] if gathered.missing else ())]
     missed_by = [Outcome.UNKNOWN] if gathered.missing else []
     windows, unread = _faults(run)

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from checker.events import EventType, ReadPath
+from checker.events import MISMATCH, EventType, ReadPath
 from targets.clock import MS, SECOND
 from targets.session import Call
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 RETRY_NS: Final = 20 * MS
 UNKNOWN_MAX: Final = 8  # outstanding unknown writes of one key
-MISMATCH: Final = "MISMATCH"  # the one code that is an answer rather than a refusal
+MODEL: Final = "cas-register"  # what judges the operations drawn here
 
 
 class Kind(StrEnum):

@@ -35,6 +35,8 @@ from harness.plan.plan import ScheduleFrom
 from harness.report import checked
 from targets.catalog import find
 
+from .generator import MODEL
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
@@ -87,6 +89,20 @@ class Judgement(msgspec.Struct, kw_only=True):
             return str(self.report.violation.kind)
         broken = (told for told in self.oracles if told.outcome is OracleOutcome.VIOLATION)
         return next((told.kind for told in broken), None)
+
+
+def declared(plan: Plan, *, healed_ns: int | None) -> Declared:
+    """Return what the oracles hold a run of this plan to; ``healed_ns`` None if no one knows."""
+    mode = find(plan.target).modes[plan.policy]
+    return Declared(
+        nodes=plan.node_names,
+        drift_ppm=plan.drift_ppm,
+        overlap=mode.overlap,
+        promise=mode.overlap,
+        healed_ns=healed_ns,
+        resume_within_ns=AVAILABLE_AGAIN_E * plan.election_ns,
+        availability_required="availability" in plan.require,
+    )
 
 
 def judge(plan: Plan, history: bytes | None, evidence: Mapping[str, bytes], seen: Seen) -> Judgement:
@@ -184,7 +200,7 @@ class Hearing:
         )
         self._checking = True
         try:
-            self.report = check(self.history, model="cas-register", budget=budget)
+            self.report = check(self.history, model=MODEL, budget=budget)
         finally:
             self._checking = False
         if self._hurried and self.report.outcome is not CheckOutcome.VIOLATION:
@@ -208,16 +224,8 @@ class Hearing:
     def _hear_oracles(self) -> None:
         if self.history is None or self.timelines is None:
             return
-        declared = Declared(
-            nodes=self.plan.node_names,
-            drift_ppm=self.plan.drift_ppm,
-            overlap=self.policy.overlap,
-            promise=self.policy.overlap,
-            healed_ns=self.seen.healed_ns,
-            resume_within_ns=AVAILABLE_AGAIN_E * self.plan.election_ns,
-            availability_required="availability" in self.plan.require,
-        )
-        self.oracles = list(judge_evidence(self.history, self.timelines, declared))
+        owed = declared(self.plan, healed_ns=self.seen.healed_ns)
+        self.oracles = list(judge_evidence(self.history, self.timelines, owed))
         for result in self.oracles:
             if result.outcome is OracleOutcome.VIOLATION:
                 said = result.findings[0].sentence if result.findings else result.kind

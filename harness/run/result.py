@@ -17,6 +17,7 @@ from harness.store.errors import StoreError
 from targets.leasekv.mistakes import MISTAKES
 
 from . import figures, injected
+from .generator import MODEL
 from .judge import Judgement, Seen, failed, oracle_json, words_of_keys
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def _json(plan: Plan, judged: Judgement, view: RunView, *, seen: Seen) -> dict[s
         seconds = {"load": round(judged.load_s, 6), "check": 0.0}
         told = {
             "format": "jsonl",
-            "model": "cas-register",
+            "model": MODEL,
             "operations": None if view.operations is None else len(judged.history or ()),
             "keys": {},
             "seconds": seconds,

@@ -30,6 +30,7 @@ from nemesis.machine import Record
 from targets.cluster import TargetError
 
 from .drive_asyncio import Drive, raw_ns
+from .generator import MODEL
 from .injected import schedule_of
 from .judge import Hearing, Seen
 from .orders import kind_of
@@ -202,7 +203,7 @@ class Course:
         self._machine, self._conductor = make_conductor(plan, client.session)
         conductor = self._conductor
         origin_ns = raw_ns()
-        header = Header(run=self.directory.name, origin_ns=origin_ns, model="cas-register")
+        header = Header(run=self.directory.name, origin_ns=origin_ns, model=MODEL)
         history = HistoryWriter(self.directory.history, header)
         watch = Watch(lag_max_ns=plan.election_ns // 2)
         drive = Drive(

@@ -27,6 +27,7 @@ from targets.sim.guard import outside, sealed
 from targets.sim.heap import Heap
 
 from .drive_heap import Drive
+from .generator import MODEL
 from .injected import schedule_of
 from .judge import Hearing, Judgement, Seen
 from .parts import make_conductor, observe, peer_links, peer_state
@@ -58,7 +59,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def header(self) -> Header:
         """The history's first line."""
-        return Header(run=self.name, origin_ns=0, model="cas-register")
+        return Header(run=self.name, origin_ns=0, model=MODEL)
 
     @property
     def history(self) -> History:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from checker.events import EventType
+from checker.events import MISMATCH, EventType
 from targets.request import RequestSession, unknown
 from targets.session import Call, Outcome
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 LINE_MAX: Final = 1 << 20
 CLOSE_S: Final = 1.0
-MISMATCH: Final = "MISMATCH"
 
 _calls: Final = msgspec.json.Decoder(Call)
 _outcomes: Final = msgspec.json.Decoder(Outcome)

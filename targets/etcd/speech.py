@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from checker.events import EventType, ReadPath, Served
+from checker.events import MISMATCH, EventType, ReadPath, Served
 from targets.http import HttpRequest, HttpResponse
 from targets.request import unknown
 from targets.session import Call, Outcome
@@ -25,7 +25,6 @@ from targets.session import Call, Outcome
 READ_MODES: Final = ("linearizable", "serializable")
 PREFIX: Final = "lantern/"
 
-MISMATCH: Final = "MISMATCH"
 DEFINITE: Final = ("etcdserver: too many requests", "etcdserver: no leader", "etcdserver: not capable")
 
 

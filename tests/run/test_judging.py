@@ -11,13 +11,12 @@ from checker import exercised
 from checker.events import Event, EventType, Header
 from checker.evidence_lines import header as evidence_header
 from harness.outcome import Outcome
-from harness.plan import ScheduleFrom, plan_from
+from harness.plan import Plan, ScheduleFrom, plan_from
 from harness.run import judge as judging
-from harness.run.judge import Seen, judge
+from harness.run.judge import Seen, declared, judge
 from targets.leasekv.policies import POLICIES
 
 if TYPE_CHECKING:
-    from harness.plan import Plan
     from harness.run.judge import Judgement
 
 EVIDENCE = {node: evidence_header(node) for node in ("n1", "n2", "n3")}
@@ -151,3 +150,11 @@ def test_evidence_that_is_broken_leaves_the_history_its_verdict(plan: Plan) -> N
     judged = judge(plan, STALE, {"n1": b"nothing of the kind\n"}, Seen())
     assert judged.outcome is Outcome.VIOLATION
     assert Outcome.HARNESS_FAILURE in judged.causes
+
+
+def test_a_run_and_its_evidence_looked_at_again_are_held_to_the_same() -> None:
+    mine = Plan(policy="readindex", require=("availability",), drift_ppm=7)
+    owed = declared(mine, healed_ns=None)
+    assert (owed.nodes, owed.drift_ppm, owed.healed_ns) == (("n1", "n2", "n3"), 7, None)
+    assert (owed.overlap, owed.promise, owed.availability_required) == (False, False, True)
+    assert declared(Plan(policy="lease-renew"), healed_ns=5).overlap
