@@ -102,7 +102,13 @@ class Started:
         asyncio.run(run())
 
 
-@pytest.fixture(params=KINDS)
+IN_MINUTES = ["local", "docker", pytest.param("docker-gates", marks=pytest.mark.soak)]
+"""Gates differ in links alone: what has nothing to do with links is tested with them by `make soak`."""
+
+about_links = pytest.mark.parametrize("kind", KINDS, indirect=True)
+
+
+@pytest.fixture(params=IN_MINUTES)
 def kind(request: pytest.FixtureRequest) -> Kind:
     if request.param.startswith("docker"):
         request.getfixturevalue("engine")
@@ -264,6 +270,7 @@ def test_a_name_that_cannot_be_a_node_is_refused_before_anything_starts(
         kind(NodeConfig(node="../n1", nodes=("../n1",)), tmp_path, clock=ClockMode.NONE)
 
 
+@about_links
 def test_two_clusters_live_side_by_side(kind: Kind, tmp_path: Path) -> None:
     async def run() -> None:
         clusters = [kind(SHORT, tmp_path / name, clock=ClockMode.NONE) for name in ("a", "b")]
@@ -312,6 +319,7 @@ def test_a_paused_node_stands_still_until_it_is_resumed(on: Started) -> None:
     on(work)
 
 
+@about_links
 def test_a_killed_node_is_gone_and_refuses_clients(on: Started) -> None:
     async def work(cluster: Cluster) -> None:
         client = await Client.dial(cluster, "n2")
@@ -355,6 +363,7 @@ def test_what_was_acknowledged_outlives_all_nodes(on: Started) -> None:
 # Links.
 
 
+@about_links
 def test_links_are_open_until_they_are_set_and_can_be_read_back(on: Started) -> None:
     async def work(cluster: Cluster) -> None:
         ends = (*cluster.nodes, CLIENTS)
@@ -371,6 +380,7 @@ def test_links_are_open_until_they_are_set_and_can_be_read_back(on: Started) -> 
     on(work)
 
 
+@about_links
 def test_a_held_client_link_delivers_everything_in_order_once_it_opens(on: Started) -> None:
     async def work(cluster: Cluster) -> None:
         node = await leader(cluster)
@@ -390,6 +400,7 @@ def test_a_held_client_link_delivers_everything_in_order_once_it_opens(on: Start
     on(work)
 
 
+@about_links
 def test_a_held_link_between_peers_is_one_way(on: Started) -> None:
     async def work(cluster: Cluster) -> None:
         node = await leader(cluster)
@@ -418,6 +429,7 @@ def test_a_held_link_between_peers_is_one_way(on: Started) -> None:
     on(work)
 
 
+@about_links
 def test_a_node_that_was_cut_off_catches_up_after_the_heal(on: Started) -> None:
     async def work(cluster: Cluster) -> None:
         node = await leader(cluster)
@@ -442,6 +454,7 @@ def test_a_node_that_was_cut_off_catches_up_after_the_heal(on: Started) -> None:
     on(work)
 
 
+@about_links
 def test_a_dropped_client_link_resets_and_refuses_until_it_opens(on: Started) -> None:
     async def work(cluster: Cluster) -> None:
         for link in (Link(CLIENTS, "n1"), Link("n1", CLIENTS)):
@@ -461,6 +474,7 @@ def test_a_dropped_client_link_resets_and_refuses_until_it_opens(on: Started) ->
     on(work)
 
 
+@about_links
 def test_a_delayed_link_delays_its_direction_only(on: Started) -> None:
     async def work(cluster: Cluster) -> None:
         if (reason := cluster.supports(Primitive.DELAY)) is not None:
