@@ -1,7 +1,7 @@
 """Every target by its name: how it may be read, where it can run, and who makes its clients.
 
-A target says which keys of a plan only some targets or places take mean anything to it. Whatever else of
-those a plan sets would be ignored silently, and is refused.
+Some keys of a plan mean something to some targets only, or in one place. A target says which of them it
+takes; any other that a plan sets would be ignored silently, and is refused.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from .mode import Mode
 class Target(msgspec.Struct, frozen=True, kw_only=True):
     """One target. ``modes`` and ``places`` begin with the default.
 
-    ``schedule`` names the schedule of a bare run where none is drawn from the plan's families. ``takes``
-    are the keys of a plan it takes of those in `TAKEN_BY_SOME`.
+    ``schedules`` names those that are aimed at it; the first is a bare run's, which otherwise is drawn
+    from the plan's families. ``takes`` are the keys of a plan it takes of those in `TAKEN_BY_SOME`.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     modes: Mapping[str, Mode]
     places: tuple[str, ...]
     takes: frozenset[str]
-    schedule: str | None = None
+    schedules: tuple[str, ...] = ()
 
 
 _ETCD: Final = {
@@ -73,7 +73,7 @@ ETCD: Final = Target(
     modes=MappingProxyType(_ETCD),
     places=("docker",),
     takes=frozenset({"links"}),
-    schedule="paused-leader",
+    schedules=("paused-leader", "etcd-20418"),
 )
 ETCD_CURRENT: Final = msgspec.structs.replace(
     ETCD,
@@ -115,5 +115,5 @@ def find(name: str) -> Target:
         modes=modes,
         places=("docker",),
         takes=OWN_TAKES,
-        schedule="paused-leader",
+        schedules=("paused-leader",),
     )

@@ -151,8 +151,8 @@ def _with_schedule(plan: Plan, draft: Mapping[str, Given]) -> Plan:
         schedule = schedules.of_plan(plan)
     elif plan.mistakes:
         source, schedule = ScheduleFrom.AIMED, schedules.aimed_at(plan)
-    elif (bare := find(plan.target).schedule) is not None and "faults" not in draft:
-        source, schedule = ScheduleFrom.AIMED, aimed(bare)
+    elif (at_it := find(plan.target).schedules) and "faults" not in draft:
+        source, schedule = ScheduleFrom.AIMED, aimed(at_it[0])
     else:
         source, schedule = ScheduleFrom.SEED, schedules.drawn(plan)
     if source is not ScheduleFrom.SEED and _asks_for_faults(draft):

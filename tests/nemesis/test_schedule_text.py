@@ -42,6 +42,7 @@ from nemesis.schedule import (
     TimeUnit,
     Wait,
 )
+from targets.catalog import TARGETS
 
 REFUSALS = (Path(__file__).parent / "testdata" / "refusals.txt").read_text(encoding="utf-8")
 CASES = [case.split("\n---\n") for case in REFUSALS.strip().split("\n====\n")]
@@ -131,9 +132,17 @@ def test_an_aimed_schedule_travels_with_the_package_and_reads_back(mistake: str)
     assert episode.start.awaited.event is EventName.STABLE if isinstance(episode.start, After) else False
 
 
+@pytest.mark.parametrize("name", sorted({name for one in TARGETS.values() for name in one.schedules}))
+def test_a_schedule_that_the_catalog_names_travels_too(name: str) -> None:
+    schedule = aimed(name)
+    assert parse(dump(schedule), nodes=["n1", "n2", "n3"]) == schedule
+
+
 def test_no_schedule_is_aimed_at_what_is_no_mistake() -> None:
     with pytest.raises(KeyError, match="sunshine"):
-        aimed("../sunshine")
+        aimed("sunshine")
+    with pytest.raises(KeyError, match="role-only-read"):
+        aimed("../schedules/role-only-read")
 
 
 def test_a_bare_list_of_steps_is_one_episode() -> None:
