@@ -32,7 +32,7 @@ KERNEL_HEALS_S: Final = 60
 RENEW_S: Final = 20.0
 
 NO_DELAY: Final = (
-    "links of containers are cut in the kernel, which here has no queueing discipline to delay them"
+    "links that the kernel cuts are not delayed there: gates delay them (`links: gates` in the plan)"
 )
 
 

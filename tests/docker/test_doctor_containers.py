@@ -1,3 +1,6 @@
+import subprocess
+from typing import Any
+
 import pytest
 
 from harness.cli import container_probes
@@ -33,3 +36,20 @@ def test_a_packet_filter_that_refuses_is_a_limit(monkeypatch: pytest.MonkeyPatch
     found = container_probes.cuts()
     assert found.standing is Standing.LIMITED
     assert "refused" in found.reason
+
+
+@pytest.mark.parametrize("able", [True, False])
+def test_what_delays_links_and_why_is_said(monkeypatch: pytest.MonkeyPatch, *, able: bool) -> None:
+    monkeypatch.setattr(netns, "obstacle", lambda: None)
+    script = "true" if able else "echo Error: Specified qdisc kind is unknown. >&2; exit 2"
+    real = subprocess.run
+
+    def run(command: list[str], **options: Any) -> Any:
+        assert command[0] == "unshare", "this host's own devices are left alone"
+        return real(["sh", "-c", script], **options)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    found = container_probes.delays()
+    assert found.standing is Standing.OK
+    assert "delayed by gates" in found.reason
+    assert ("has no netem (Error: Specified qdisc kind is unknown.)" in found.reason) is not able
