@@ -81,7 +81,7 @@ def pair(  # noqa: C901, PLR0912, PLR0915 - one loop over millions of lines: cal
     rows: Iterable[tuple[int, Line]],
     *,
     name: str,
-    format: str = "jsonl",  # noqa: A002 - the word of the command line  # the word of the command line
+    format: str = "jsonl",  # noqa: A002 - the word of the command line
     conventions: Conventions | None = None,
     source: Context | None = None,
 ) -> History:

@@ -168,14 +168,19 @@ class Course:
         try:
             if await self._start(cluster, stopped):
                 await self._drive(cluster, stopped)
-        except TargetError as error:
-            self.seen.failures.append(str(error))
-        except StoreError as error:
-            self.seen.failures.append(str(error))
+        except (TargetError, StoreError) as error:
+            self.seen.failures.append("\n".join((str(error), *getattr(error, "__notes__", ()))))
         finally:
             await self._heal(cluster)
-            await cluster.stop()
+            await self._end_of(cluster)
             self._stop.wake = None
+
+    async def _end_of(self, cluster: Cluster) -> None:
+        """Stop it; what it says if it cannot be stopped comes after what went wrong before that."""
+        try:
+            await cluster.stop()
+        except TargetError as error:
+            self.seen.failures.append(str(error))
 
     async def _start(self, cluster: Cluster, stopped: asyncio.Event) -> bool:
         """Start the cluster; return whether there is something to drive."""

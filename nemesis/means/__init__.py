@@ -122,7 +122,7 @@ async def _bounded(attempt: Coroutine[Any, Any, Outcome], deadline_s: float) -> 
         return skipped(str(why))
     except Unverified as why:
         return unknown(str(why))
-    except TimeoutError:
-        return unknown(f"took longer than {deadline_s:g} s")
+    except TimeoutError as error:  # a target's own says what it waited for
+        return unknown(str(error) or f"took longer than {deadline_s:g} s")
     except Exception as error:  # noqa: BLE001 - a cluster may be a plug-in; the run goes on
         return unknown(f"{type(error).__name__}: {error}")

@@ -205,6 +205,17 @@ def test_whatever_a_cluster_raises_becomes_unknown(
     assert run(means.inject(cluster, fault)).reason == "ZeroDivisionError: plug-in"
 
 
+def test_what_a_target_did_not_answer_is_said_in_its_own_words(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def silent(node: str, _delay_ns: int) -> None:
+        raise TimeoutError(f"{node} was asked and did not answer")
+
+    monkeypatch.setattr(cluster, "set_apply_delay", silent)
+    outcome = run(means.inject(cluster, SlowApply(("n1",), 1_000_000)))
+    assert (outcome.standing, outcome.reason) == (Standing.UNKNOWN, "n1 was asked and did not answer")
+
+
 def test_a_call_that_never_returns_ends_at_its_deadline(cluster: FakeCluster) -> None:
     cluster.stuck = {"pause", "resume"}
     assert run(means.inject(cluster, Pause(("n1",)))).reason == "took longer than 0.3 s"

@@ -425,6 +425,27 @@ def test_a_cluster_that_cannot_be_stopped_is_said(cluster: FakeCluster, tmp_path
     assert counted(result)["read"]["ok"] > 0
 
 
+def test_a_stop_that_fails_too_comes_after_why_the_start_did(
+    cluster: FakeCluster, tmp_path: Path
+) -> None:
+    async def fail() -> None:
+        error = TargetError("n2: port 1 is in use")
+        error.add_note("a container is left")
+        raise error
+
+    async def broken() -> None:
+        raise TargetError("n1 does not die")
+
+    cluster.on_start = fail
+    cluster.stop = broken  # type: ignore[method-assign]
+    result = go(cluster, plan(), tmp_path)
+    assert result.outcome is Outcome.HARNESS_FAILURE
+    assert result.reason == "n2: port 1 is in use"
+    assert "a container is left" in result.view.notes
+    said = (Path(result.directory) / "verdict.json").read_text()
+    assert "n1 does not die" in said
+
+
 def test_a_signal_while_checking_gives_the_check_up(
     cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
