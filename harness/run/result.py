@@ -134,6 +134,7 @@ def _json(plan: Plan, judged: Judgement, view: RunView, *, seen: Seen) -> dict[s
         "exercised": None if view.claims is None else dict(view.claims),
         "oracles": oracle_json(judged.oracles),
         "planted": planted_json(plan),
+        "rules": [],  # what evidence convicts; nothing weighs it against rules yet, so nothing is said
         "replay": view.replay,
         "by_outcome": {f: dict(ends) for f, ends in (view.operations or {}).items()},
         "reads": {path.path: {"reads": path.reads, "p50_ns": path.p50_ns} for path in view.reads},
