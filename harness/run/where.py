@@ -66,7 +66,7 @@ def make_client(plan: Plan) -> Client:
 def gated(plan: Plan) -> bool:
     """Tell whether links between containers run through gates.
 
-    What was held arrives up to a second late without them, as TCP sends again: too late for late answers.
+    Without them what was held arrives up to a second late, as TCP sends it again: too late for "late".
     """
     if plan.links == "auto":
         drawn = plan.schedule_from is ScheduleFrom.SEED
