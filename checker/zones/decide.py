@@ -133,16 +133,29 @@ def _decide(clusters: Clusters) -> Fits | Conflict | Unsure:
     if failed:
         sides = assign(blocks, failed)
         if isinstance(sides, tuple):
-            return Conflict(Wrong.HELD, sides[:1], failed=sides[1:])
+            return _plain_crossing(clusters) or Conflict(Wrong.HELD, sides[:1], failed=sides[1:])
         blocks.sides = sides
     crossed = arrange(blocks)
     if crossed is not None:
-        tied = () if blocks.sides is None else blocks.sides.tied(crossed)
-        chains = (blocks.chains.get(head, (head,)) for head in crossed)
-        return Conflict(Wrong.CROSSED, tuple(c for chain in chains for c in chain), failed=tied)
+        plain = _plain_crossing(clusters) if failed else None
+        return plain or _crossing(blocks, crossed)
     if failed and not settle(blocks, failed, arrange):
         return Unsure(blocks)
     return Fits(blocks)
+
+
+def _plain_crossing(clusters: Clusters) -> Conflict | None:
+    """Return a crossing without a part for failed cas, the easier proof to believe, if there is one."""
+    blocks = _blocks(clusters)
+    assert isinstance(blocks, Blocks), "each block is sound in itself"
+    crossed = arrange(blocks)
+    return None if crossed is None else _crossing(blocks, crossed)
+
+
+def _crossing(blocks: Blocks, crossed: tuple[int, int]) -> Conflict:
+    tied = () if blocks.sides is None else blocks.sides.tied(crossed)
+    chains = (blocks.chains.get(head, (head,)) for head in crossed)
+    return Conflict(Wrong.CROSSED, tuple(c for chain in chains for c in chain), failed=tied)
 
 
 def arrange(blocks: Blocks) -> tuple[int, int] | None:
