@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 VERBS = sorted(command.commands)
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "check": ("-",),
+    "convert": ("-", "out.edn"),
     "list": ("policies",),
     "replay": (".",),
     "shrink": (".",),
