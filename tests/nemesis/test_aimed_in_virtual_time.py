@@ -11,6 +11,8 @@ from targets.cluster import ClockMode
 from targets.leasekv.policies import POLICIES
 
 SEEDS = (1, 2, 3)
+DRAWN = tuple(family for family in FAMILIES if family != "late")
+"""Late answers send clients away, and here clients have no links; the simulator's swarm draws them."""
 
 
 def played(mistake: str, seed: int, *, planted: bool) -> Run:
@@ -43,7 +45,7 @@ def test_the_same_schedule_is_harmless_under_the_right_rules(mistake: str, seed:
 @pytest.mark.parametrize("policy", sorted(POLICIES))
 @pytest.mark.parametrize("seed", SEEDS)
 def test_no_right_policy_reads_stale_in_a_drawn_run(seed: int, policy: str, clock: ClockMode) -> None:
-    schedule = main_job(seed, nodes=3, families=FAMILIES, elections=30, clock=clock)
+    schedule = main_job(seed, nodes=3, families=DRAWN, elections=30, clock=clock)
     run = Run(world(seed, policy=policy), schedule, seed)
     run.play(60 * E)
     assert not run.stale()
