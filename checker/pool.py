@@ -71,7 +71,6 @@ def run(
                 for child in running.values():
                     child.process.kill()
                 yield from ((child.task, Died("the time limit")) for child in running.values())
-                running.clear()
                 yield from ((task, Died("the time limit")) for task in waiting)
                 return
     finally:

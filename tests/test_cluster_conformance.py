@@ -190,13 +190,13 @@ def raw_ns() -> int:
 def node_pids() -> set[int]:
     """Return the nodes that are children of this process, dead ones that nobody reaped among them.
 
-    Python's resource tracker, which lives on after the first process pool of any test, is none.
+    Python's helpers, which live on after the first process pool of any test, are none.
     """
     found = set()
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(FileNotFoundError, ProcessLookupError):
             ours = int(path.read_text().rpartition(")")[2].split()[1]) == os.getpid()
-            if ours and b"resource_tracker" not in (path.parent / "cmdline").read_bytes():
+            if ours and b"from multiprocessing." not in (path.parent / "cmdline").read_bytes():
                 found.add(int(path.parent.name))
     return found
 

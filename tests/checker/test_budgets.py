@@ -1,14 +1,19 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import time
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from checker import Budget, History, Model, Operation, Outcome, check, formats
 from checker.testing import drawn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def hard(keys: int = 1, readers: int = 14) -> History:
@@ -110,6 +115,13 @@ class Suicide(Model):
         del op
         os.kill(os.getpid(), signal.SIGKILL)
         return (state,)
+
+
+@pytest.fixture(autouse=True)
+def _no_child_is_left_dead_and_unreaped() -> Iterator[None]:
+    yield
+    with suppress(ChildProcessError):  # no child at all
+        assert os.waitpid(-1, os.WNOHANG) == (0, 0)
 
 
 def test_a_search_that_dies_is_unknown_and_says_how() -> None:
