@@ -37,9 +37,13 @@ _outcomes: Final = msgspec.json.Decoder(Outcome)
 class BridgeSpeech:
     """See `targets.request.Speech`: calls go as they are, outcomes come back as they are."""
 
-    def ask(self, call: Call) -> Call:
+    def ask(self, call: Call, number: int) -> Call:
         """Return the call."""
+        del number
         return call
+
+    def number(self, answer: Outcome) -> None:
+        """Outcomes come in order."""
 
     def heard(self, call: Call, answer: Outcome) -> Outcome:
         """Return the outcome."""
@@ -67,7 +71,9 @@ class BridgeClient:
 
     def session(self) -> RequestSession:
         """Return the client of a new process."""
-        return RequestSession(BridgeSpeech(), timeout_ns=self._timeout_ns)
+        return RequestSession(
+            BridgeSpeech(), read_timeout_ns=self._timeout_ns, write_timeout_ns=self._timeout_ns
+        )
 
     def reader(self) -> LineReader:
         """Return what reads one connection."""

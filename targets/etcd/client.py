@@ -22,7 +22,9 @@ class EtcdClient:
 
     def session(self) -> RequestSession:
         """Return the client of a new process."""
-        return RequestSession(self._speech, timeout_ns=self._timeout_ns)
+        return RequestSession(
+            self._speech, read_timeout_ns=self._timeout_ns, write_timeout_ns=self._timeout_ns
+        )
 
     def reader(self) -> Reader:
         """Return what reads one connection."""

@@ -19,7 +19,7 @@ import msgspec
 
 from checker.events import MISMATCH, EventType, ReadPath, Served
 from targets.http import HttpRequest, HttpResponse
-from targets.request import unknown
+from targets.request import UNEXPECTED, unknown
 from targets.session import Call, Outcome
 
 READ_MODES: Final = ("linearizable", "serializable")
@@ -36,8 +36,9 @@ class EtcdSpeech:
             raise ValueError(f"etcd reads are {' or '.join(READ_MODES)}, not {reads!r}")
         self._serializable = reads == "serializable"
 
-    def ask(self, call: Call) -> HttpRequest:
+    def ask(self, call: Call, number: int) -> HttpRequest:
         """Return the gateway's request for a read, a write, a cas or a delete."""
+        del number
         key = _text(PREFIX + str(call.key))
         match call.f:
             case "read":
@@ -58,14 +59,15 @@ class EtcdSpeech:
             case _:
                 raise ValueError(f"etcd has no operation {call.f!r}")
 
+    def number(self, answer: HttpResponse) -> None:
+        """HTTP answers in order."""
+
     def heard(self, call: Call, answer: HttpResponse) -> Outcome:
         """Return what the gateway's answer means."""
         try:
             said = msgspec.json.decode(answer.body, type=dict[str, Any])
         except msgspec.DecodeError:
-            return unknown(
-                call, "unexpected-answer", unexpected=f"a body that is no JSON: {answer.body[:80]!r}"
-            )
+            return unknown(call, UNEXPECTED, unexpected=f"a body that is no JSON: {answer.body[:80]!r}")
         if answer.status != 200 or "header" not in said:
             return _refused(call, answer.status, str(said.get("error") or said.get("message") or ""))
         how = ReadPath.FOLLOWER if self._serializable else ReadPath.READINDEX
@@ -86,7 +88,7 @@ def _refused(call: Call, status: int, error: str) -> Outcome:
     if error.startswith(DEFINITE):
         return Outcome(EventType.FAIL, call.value, error)
     if status in (400, 404) or not error:
-        return unknown(call, "unexpected-answer", unexpected=f"HTTP {status}: {error or 'no reason'}")
+        return unknown(call, UNEXPECTED, unexpected=f"HTTP {status}: {error or 'no reason'}")
     return unknown(call, error)
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .session import LeaseKvSession
+from targets.request import RequestSession
+
+from .speech import LeaseKvSpeech
 from .wire import WireError, encode, response_decoder
 
 if TYPE_CHECKING:
@@ -33,13 +35,16 @@ class LeaseKvClient:
     """Makes everything that belongs to a connection, with one set of deadlines."""
 
     def __init__(self, *, read_timeout_ns: int, write_timeout_ns: int) -> None:
+        self._speech = LeaseKvSpeech()
         self._read_timeout_ns = read_timeout_ns
         self._write_timeout_ns = write_timeout_ns
 
-    def session(self) -> LeaseKvSession:
+    def session(self) -> RequestSession:
         """Return the client of a new process."""
-        return LeaseKvSession(
-            read_timeout_ns=self._read_timeout_ns, write_timeout_ns=self._write_timeout_ns
+        return RequestSession(
+            self._speech,
+            read_timeout_ns=self._read_timeout_ns,
+            write_timeout_ns=self._write_timeout_ns,
         )
 
     def encode(self, message: Request) -> bytes:

@@ -21,7 +21,7 @@ def _said(**fields: Any) -> HttpResponse:
 
 
 def _body(call: Call, reads: Any = "linearizable") -> Any:
-    return json.loads(EtcdSpeech(reads).ask(call).body)
+    return json.loads(EtcdSpeech(reads).ask(call, 1).body)
 
 
 def test_only_the_serializable_mode_asks_for_serializable_reads() -> None:
@@ -31,7 +31,7 @@ def test_only_the_serializable_mode_asks_for_serializable_reads() -> None:
 
 def test_a_value_comes_back_as_it_went() -> None:
     speech = EtcdSpeech("linearizable")
-    sent = json.loads(speech.ask(Call("write", "k", 41)).body)
+    sent = json.loads(speech.ask(Call("write", "k", 41), 1).body)
     said = speech.heard(Call("read", "k"), _said(kvs=[{"value": sent["value"]}]))
     assert (said.type, said.value) == (EventType.OK, 41)
     assert said.evidence is not None

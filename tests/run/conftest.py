@@ -28,7 +28,8 @@ from nemesis.ports import Happened, Heal, Inject, StatusSeen
 from targets.clock import MS, SECOND, Reading
 from targets.cluster import NodeStatus, Role
 from targets.leasekv.messages import Code, Request, Response
-from targets.leasekv.session import LeaseKvSession
+from targets.leasekv.speech import LeaseKvSpeech
+from targets.request import RequestSession
 from targets.session import Answered, Close, Open, Opened, Refused, SessionInput, Transmit
 
 if TYPE_CHECKING:
@@ -109,8 +110,8 @@ class VirtualRun:
         self.statuses = True
         self.reports = True
         self.refused: set[str] = set()
-        self.session: Callable[[], Any] = lambda: LeaseKvSession(
-            read_timeout_ns=200 * MS, write_timeout_ns=400 * MS
+        self.session: Callable[[], Any] = lambda: RequestSession(
+            LeaseKvSpeech(), read_timeout_ns=200 * MS, write_timeout_ns=400 * MS
         )
         self.events: list[Event] = []
         self.orders: list[Inject | Heal] = []

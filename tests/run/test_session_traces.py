@@ -1,4 +1,4 @@
-"""The leasekv session, a drawn case at a time: what is said to it, what it wants, how operations end."""
+"""The session as leasekv speaks: what is said to it, what it wants, how operations end, drawn."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import pytest
 
 from checker.events import Served
 from targets.leasekv.messages import Code, Request, Response
-from targets.leasekv.session import LeaseKvSession
+from targets.leasekv.speech import LeaseKvSpeech
+from targets.request import RequestSession
 from targets.session import (
     Answered,
     Call,
@@ -55,7 +56,7 @@ def shown(effect: SessionEffect) -> str:
 
 
 def play(commands: list[str]) -> list[str]:  # noqa: C901 - one case a command
-    session = LeaseKvSession(read_timeout_ns=100 * MS, write_timeout_ns=300 * MS)
+    session = RequestSession(LeaseKvSpeech(), read_timeout_ns=100 * MS, write_timeout_ns=300 * MS)
     now_ms, told = 0, []
     for line in commands:
         effects: tuple[SessionEffect, ...]
@@ -98,7 +99,7 @@ def test_sessions_end_operations_as_drawn(replay: Replay) -> None:
 
 
 def test_a_second_operation_may_not_begin_before_the_first_has_ended() -> None:
-    session = LeaseKvSession(read_timeout_ns=1, write_timeout_ns=1)
+    session = RequestSession(LeaseKvSpeech(), read_timeout_ns=1, write_timeout_ns=1)
     session.invoke(Call("read", "x"), "n1", 0)
     with pytest.raises(ValueError, match="in flight"):
         session.invoke(Call("read", "x"), "n1", 0)

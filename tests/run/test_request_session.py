@@ -1,3 +1,5 @@
+"""The session of any target: what a connection's fate means for the operation on it."""
+
 import pytest
 
 from checker.events import EventType
@@ -24,8 +26,12 @@ WRITE = Call("write", "k", 7)
 class Echo:
     """A target that answers with an outcome; "nonsense" is what no target says."""
 
-    def ask(self, call: Call) -> str:
+    def ask(self, call: Call, number: int) -> str:
+        assert number > 0
         return call.f
+
+    def number(self, answer: str) -> None:
+        assert answer
 
     def heard(self, call: Call, answer: str) -> Outcome:
         if answer == "nonsense":
@@ -34,7 +40,7 @@ class Echo:
 
 
 def _session() -> RequestSession:
-    return RequestSession(Echo(), timeout_ns=100)
+    return RequestSession(Echo(), read_timeout_ns=100, write_timeout_ns=100)
 
 
 def _waiting(call: Call) -> RequestSession:
@@ -77,15 +83,31 @@ def test_a_connection_that_is_overdue_is_dropped_before_anything_was_sent_or_aft
     assert session.step(DeadlinePassed(), 99) == ()
     closed, done = session.step(DeadlinePassed(), 100)
     assert closed == Close()
-    assert done == Done(Outcome(EventType.FAIL, 7, "timed-out"))
+    assert done == Done(Outcome(EventType.FAIL, 7, "not-connected: timed-out"))
     assert session.invoke(WRITE, "n1", 101) == (Open("n1"),)
 
 
-def test_an_answer_that_nobody_asked_for_costs_the_connection_and_no_operation() -> None:
+def test_an_answer_that_nobody_asked_for_costs_the_connection_and_is_told_with_the_next_operation() -> (
+    None
+):
     session = _waiting(READ)
     session.step(Answered("1"), 2)
     assert session.step(Answered("2"), 3) == (Close(),)
     assert session.invoke(READ, "n1", 4) == (Open("n1"),)
+    session.step(Opened(), 5)
+    (done,) = session.step(Answered("3"), 6)
+    unasked = "an answer to nothing that was asked"
+    assert done == Done(Outcome(EventType.OK, "3", unexpected=unasked))
+
+
+def test_nonsense_before_anything_was_sent_leaves_nothing_open() -> None:
+    session = _session()
+    session.invoke(WRITE, "n1", 0)
+    closed, done = session.step(Answered("1"), 1)
+    assert closed == Close()
+    assert isinstance(done, Done)
+    assert done.outcome.type is EventType.FAIL
+    assert done.outcome.unexpected
 
 
 @pytest.mark.parametrize("answer", [None, "nonsense"])
