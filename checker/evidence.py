@@ -77,13 +77,17 @@ class Promised(msgspec.Struct, frozen=True, tag="promise", tag_field="fact"):
 
 
 class Voted(msgspec.Struct, frozen=True, tag="vote", tag_field="fact"):
-    """A vote (or a pre-vote) was answered; ``reason`` says why it was refused."""
+    """A vote (or a pre-vote) was answered; ``reason`` says why it was refused.
+
+    ``token``: the candidate showed a transfer token, its leader's word that it may be elected now.
+    """
 
     term: int
     candidate: str
     pre: bool
     granted: bool
     reason: str | None
+    token: bool = False
 
 
 class TermChanged(msgspec.Struct, frozen=True, tag="term", tag_field="fact"):
@@ -129,6 +133,14 @@ class Revoked(msgspec.Struct, frozen=True, tag="revoke", tag_field="fact"):
     reason: str
 
 
+class Transferred(msgspec.Struct, frozen=True, tag="transfer", tag_field="fact"):
+    """A leader handing over to ``target``: ``stage`` is started, told (to campaign now) or given-up."""
+
+    term: int
+    target: str
+    stage: str
+
+
 class ClockAnomaly(msgspec.Struct, frozen=True, tag="anomaly", tag_field="fact"):
     """The node noticed a stall or a step of its own clocks, of about ``size_ns``."""
 
@@ -150,6 +162,7 @@ Fact = (
     | RoundAcked
     | Applied
     | Revoked
+    | Transferred
     | ClockAnomaly
 )
 

@@ -31,6 +31,12 @@ class Campaign(msgspec.Struct, frozen=True, tag="campaign", tag_field="do"):
     """Campaign now, through the vote rules."""
 
 
+class HandOver(msgspec.Struct, frozen=True, tag="hand-over", tag_field="do"):
+    """Transfer leadership to ``target``, if this node leads."""
+
+    target: str
+
+
 class SetApplyDelay(msgspec.Struct, frozen=True, tag="set-apply-delay", tag_field="do"):
     """Apply entries this late from now on."""
 
@@ -65,7 +71,7 @@ class Denied(msgspec.Struct, frozen=True, tag="denied", tag_field="is"):
     why: str
 
 
-Ask = Status | Campaign | SetApplyDelay | SetSyncDelay | SetDiskRoom
+Ask = Status | Campaign | HandOver | SetApplyDelay | SetSyncDelay | SetDiskRoom
 Answer = Done | Told | Denied
 
 _encoder: Final = msgspec.json.Encoder()

@@ -60,12 +60,16 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class RequestVote(msgspec.Struct, frozen=True, array_like=True, tag="V"):
-    """Ask for a vote; with ``pre`` only whether it would be given (nothing is remembered)."""
+    """Ask for a vote; with ``pre`` only whether it would be given (nothing is remembered).
+
+    ``token_term`` is the term whose leader told the candidate to campaign; None if nobody did.
+    """
 
     term: int
     pre: bool
     last_index: int
     last_term: int
+    token_term: int | None = None
 
 
 class VoteReply(msgspec.Struct, frozen=True, array_like=True, tag="v"):
@@ -98,6 +102,14 @@ class AppendReply(msgspec.Struct, frozen=True, array_like=True, tag="a"):
     conflict_index: int = 0
 
 
+class TimeoutNow(msgspec.Struct, frozen=True, array_like=True, tag="T"):
+    """A leader tells its successor to campaign at once, if its log still ends like that."""
+
+    term: int
+    last_index: int
+    last_term: int
+
+
 class IndexRequest(msgspec.Struct, frozen=True, array_like=True, tag="I"):
     """A follower asks its leader for a read index; ``ticket`` is fresh for every try."""
 
@@ -114,7 +126,7 @@ class IndexReply(msgspec.Struct, frozen=True, array_like=True, tag="i"):
     code: Code | None = None
 
 
-PeerMessage = RequestVote | VoteReply | Append | AppendReply | IndexRequest | IndexReply
+PeerMessage = RequestVote | VoteReply | Append | AppendReply | TimeoutNow | IndexRequest | IndexReply
 
 
 class Request(msgspec.Struct, frozen=True, array_like=True, tag="Q"):

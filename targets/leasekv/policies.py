@@ -32,6 +32,7 @@ LEASE_RENEW: Final = r.Rules(
     judged_at_ns=r.judge_now,
     judge_lease=r.compare_the_clock,
     promise_binds=r.promise_holds,
+    transfer_closes=r.closed_by_transfer,
     anomaly=r.notice_anomaly,
     read_index=r.own_term_committed,
     first_round=r.round_after_arrival,

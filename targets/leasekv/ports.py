@@ -57,13 +57,19 @@ class CampaignNow(msgspec.Struct, frozen=True):
     """An operator asks the node to campaign at once, through the vote rules."""
 
 
+class HandOver(msgspec.Struct, frozen=True):
+    """An operator asks the node, if it leads, to transfer leadership to ``target``."""
+
+    target: str
+
+
 class SetApplyDelay(msgspec.Struct, frozen=True):
     """From now on an entry is applied this long after it was committed (a tester's knob)."""
 
     delay_ns: int
 
 
-Input = Received | Asked | ClientGone | TimerDue | Persisted | CampaignNow | SetApplyDelay
+Input = Received | Asked | ClientGone | TimerDue | Persisted | CampaignNow | HandOver | SetApplyDelay
 
 
 class HardState(msgspec.Struct, frozen=True):

@@ -74,6 +74,21 @@ class PromiseView(msgspec.Struct, frozen=True, gc=False):
     until_ns: int
 
 
+class TransferView(msgspec.Struct, frozen=True, gc=False):
+    """A leader that began to hand over, asked for its lease; instants on its monotonic clock.
+
+    ``told_ns`` is when the target was last told to campaign, None if it never was; ``outdated`` whether
+    an entry was committed since without which nobody is elected.
+    """
+
+    now_ns: int
+    under_way: bool
+    told_ns: int | None
+    outdated: bool
+    election_ns: int
+    drift_ppm: int
+
+
 class Barrier(msgspec.Struct, frozen=True, gc=False):
     """A leader about to sample a read index; ``noop_index`` is the first entry of its own term."""
 
@@ -116,6 +131,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     judged_at_ns: Callable[[Look], int]
     judge_lease: Callable[[LeaseView], Judgement]
     promise_binds: Callable[[PromiseView], bool]
+    transfer_closes: Callable[[TransferView], bool]
     anomaly: Callable[[ClockView], Anomaly | None]
     read_index: Callable[[Barrier], int | None]
     first_round: Callable[[int], int]
@@ -149,6 +165,18 @@ def compare_the_clock(view: LeaseView) -> Judgement:
 def promise_holds(view: PromiseView) -> bool:
     """F2 and F3: no vote for another and none for oneself before the promise has run out."""
     return view.now_ns < view.until_ns
+
+
+def closed_by_transfer(view: TransferView) -> bool:
+    """L9: no lease while a successor that this leader set free may be elected, nor soon after."""
+    if view.under_way:
+        return True
+    if view.told_ns is None:
+        return False
+    if not view.outdated:
+        return True
+    promise_ns = view.election_ns * (PPM + view.drift_ppm) // (PPM - view.drift_ppm) + 1
+    return view.now_ns <= view.told_ns + promise_ns
 
 
 def notice_anomaly(view: ClockView) -> Anomaly | None:

@@ -11,6 +11,7 @@ A script is blocks separated by blank lines; a block is commands, ``----`` and w
     settle                            deliver and sync until nothing moves
     request n1 write x 1              a client asks (read, write, cas, delete; cas x 1 2; read x log)
     campaign n1   applies n1 50       knobs
+    handover n1 n2                    an operator has n1 transfer leadership to n2
     status                            what every node knows of itself
     quiet COMMAND                     the same without a word
 """
@@ -30,6 +31,7 @@ from targets.leasekv.messages import Op, PeerMessage, Request
 from targets.leasekv.ports import (
     Asked,
     CampaignNow,
+    HandOver,
     Input,
     Persisted,
     Ready,
@@ -133,6 +135,9 @@ class Desk:
 
     def _do_campaign(self, name: str) -> None:
         self._feed(name, CampaignNow())
+
+    def _do_handover(self, name: str, target: str) -> None:
+        self._feed(name, HandOver(target))
 
     def _do_applies(self, name: str, ms: str) -> None:
         self._feed(name, SetApplyDelay(int(ms) * MS))

@@ -5,7 +5,8 @@ decides what:
 
 * `Roles`: terms, and who becomes what;         * `Replication`: rounds and logs of the others;
 * `Election`: promises, votes, campaigns;       * `Lease`: what acknowledgements are worth;
-* `Writes`: appending and applying;             * `Reads`: how a read is answered.
+* `Writes`: appending and applying;             * `Reads`: how a read is answered;
+* `Transfer`: handing leadership over.
 
 Order within a step. Clocks before everything: an anomaly voids the lease before this very input could
 be served from it (L11). A higher term, or a quorum lost, ends leadership with all it supported before
@@ -32,12 +33,14 @@ from targets.leasekv.messages import (
     Request,
     RequestVote,
     Response,
+    TimeoutNow,
     VoteReply,
 )
 from targets.leasekv.ports import (
     Asked,
     CampaignNow,
     ClientGone,
+    HandOver,
     Input,
     Persisted,
     Ready,
@@ -57,6 +60,7 @@ from .reads import Reads
 from .replication import Replication
 from .roles import Roles
 from .state import State
+from .transfer import Transfer
 from .writes import Writes
 
 if TYPE_CHECKING:
@@ -111,8 +115,15 @@ class Core:
         self._replication = Replication(state)
         self._writes = Writes(state)
         self._reads = Reads(state, self._lease, self._replication, self._writes)
+        self._transfer = Transfer(state, self._replication, self._writes)
         self._roles = Roles(
-            state, self._election, self._lease, self._replication, self._writes, self._reads
+            state,
+            self._election,
+            self._lease,
+            self._replication,
+            self._transfer,
+            self._writes,
+            self._reads,
         )
         self._sample_due_ns = reading.mono_ns
         self.wake_ns = reading.mono_ns
@@ -136,6 +147,8 @@ class Core:
                 self._reads.forget_client(client)
             case CampaignNow():
                 self._roles.campaign()
+            case HandOver(target):
+                self._transfer.begin(target)
             case SetApplyDelay(delay_ns):
                 self._writes.set_delay(delay_ns)
             case _:
@@ -185,6 +198,7 @@ class Core:
         if now_ns >= self._sample_due_ns:
             self._sample_due_ns = now_ns + state.config.sample_ns
             state.sampled = state.reading
+        self._transfer.expire()
         if state.role is Role.LEADER:
             if now_ns >= self._replication.heartbeat_ns:
                 self._check_quorum(now_ns)
@@ -201,6 +215,7 @@ class Core:
             self._roles.follow(self._state.term, None, reason="quorum")
         else:
             self._replication.beat()
+            self._transfer.tell()
 
     # Peers.
 
@@ -220,6 +235,8 @@ class Core:
                 self._roles.hear_candidate(peer, message)
             case VoteReply():
                 self._roles.hear_vote(peer, message)
+            case TimeoutNow():
+                self._roles.take_over(peer, message)
             case _:
                 assert_never(message)
 
@@ -248,6 +265,8 @@ class Core:
         sent_at = self._replication.acknowledged(peer, reply)
         if sent_at is not None:
             self._lease.credit(peer, reply.round, sent_at)
+        if state.handover.told_ns is None:
+            self._transfer.tell()
         self._maybe_commit()
 
     # The log.
@@ -308,7 +327,7 @@ class Core:
             self._sample_due_ns,
             self._replication.heartbeat_ns if leading else self._election.due_ns,
         )
-        for due_ns in (self._reads.table.due_ns, self._writes.due_ns):
+        for due_ns in (self._reads.table.due_ns, self._writes.due_ns, self._transfer.due_ns):
             if due_ns is not None and due_ns < wake_ns:
                 wake_ns = due_ns
         self.wake_ns = wake_ns

@@ -3,7 +3,8 @@
 A *promise* is the node's word that it helps nobody depose the leader it last heard from: it lasts E on
 the node's own monotonic clock from the receipt of a round, it is given again by every round, and
 nothing but time ends it (F1, F5). While it binds, the node refuses votes without looking at the term
-(F2) and does not campaign, since a campaign is a vote for oneself (F3). A node that has lived before
+(F2) and does not campaign, since a campaign is a vote for oneself (F3); only the leader it was made to
+can set the node free, by a token that names the node's own term (L9). A node that has lived before
 cannot know what it promised, so it starts with a promise of E (F4); a brand-new one has none.
 
 A leader's promise is to itself: it lasts E from the send of the newest round a quorum has
@@ -91,11 +92,14 @@ class Election:
 
     def refusal_untouched(self, ask: RequestVote) -> str | None:
         """Why not, as far as it can be told without moving to the asked term; None: go on."""
-        if self.bound():
+        if self.bound() and not self._set_free(ask):
             return LEASE
         if ask.term < self._state.term or (ask.pre and ask.term == self._state.term):
             return TERM
         return None
+
+    def _set_free(self, ask: RequestVote) -> bool:
+        return ask.token_term == self._state.term and ask.term == self._state.term + 1
 
     def refusal(self, candidate: str, ask: RequestVote) -> str | None:
         """Why not, now that the term is no obstacle; None: granted."""
@@ -110,7 +114,8 @@ class Election:
         """Say it. A vote is said once it is durable and puts the node's own campaign off (F6)."""
         state = self._state
         granted = refused is None
-        state.out.fact(Voted(state.term, candidate, ask.pre, granted, refused))
+        token = ask.token_term is not None
+        state.out.fact(Voted(state.term, candidate, ask.pre, granted, refused, token))
         if granted and not ask.pre:
             if state.voted_for is None:
                 state.remember(state.term, candidate)
@@ -132,13 +137,15 @@ class Election:
         self._ask(RequestVote(state.term + 1, True, state.log.last_index, state.log.last_term))
         return self._enough()
 
-    def vote(self) -> None:
+    def vote(self, token_term: int | None) -> None:
         """Vote for oneself in the term just entered and ask the others, once that is durable."""
         state = self._state
         self._begin(Stage.VOTING)
-        state.out.fact(Voted(state.term, state.config.node, pre=False, granted=True, reason=None))
+        token = token_term is not None
+        state.out.fact(Voted(state.term, state.config.node, False, True, None, token))
         self._own_vote_seq = state.hard_seq
-        self._ask(RequestVote(state.term, False, state.log.last_index, state.log.last_term))
+        ask = RequestVote(state.term, False, state.log.last_index, state.log.last_term, token_term)
+        self._ask(ask)
 
     def refuse_oneself(self) -> None:
         """Note that the node's own promise forbade it to campaign."""

@@ -5,6 +5,7 @@ starts at the newest instant that a majority reaches, the leader's own entry cou
 lasts D. It starts empty with every leadership: votes give no lease (L1). It is judged afresh for each
 read that asks (L4); what the core never keeps is an answer.
 
+While leadership is handed over, and until nothing can come of that any more, it is closed (L9).
 After a clock anomaly everything credited so far is void, and so is every round already sent (L11).
 """
 
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 from checker.events import ReadPath
 from checker.evidence import Checked, OwnClock
 from targets.cluster import Role
-from targets.leasekv.rules import Ack, LeaseView, Look
+from targets.leasekv.rules import Ack, LeaseView, Look, TransferView
 
 from .quorum import backed_by
 
@@ -68,15 +69,34 @@ class Lease:
         look = Look(self._on_clock(state.reading), self._on_clock(state.sampled))
         read_ns = state.rules.judged_at_ns(look)
         judged = state.rules.judge_lease(LeaseView(read_ns, self.end_ns()))
-        checked = Checked(state.term, judged.granted, self._clock, read_ns, judged.until_ns)
+        granted = judged.granted and not self._closed()
+        checked = Checked(state.term, granted, self._clock, read_ns, judged.until_ns)
         state.out.fact(checked)
         return checked
+
+    def _closed(self) -> bool:
+        state = self._state
+        handover = state.handover
+        if handover.target is None and handover.told_ns is None:
+            return False
+        return state.rules.transfer_closes(
+            TransferView(
+                state.reading.mono_ns,
+                handover.target is not None,
+                handover.told_ns,
+                0 < handover.noop_index <= state.commit_index,
+                state.config.election_ns,
+                state.config.drift_ppm,
+            )
+        )
 
     def remaining_ns(self, reading: Reading) -> int | None:
         """Return what is left of the lease at ``reading``, for people; None where there is none."""
         state = self._state
         end_ns = self.end_ns()
         if end_ns is None or state.role is not Role.LEADER or ReadPath.LEASE not in state.rules.paths:
+            return None
+        if self._closed():
             return None
         left_ns = end_ns - self._on_clock(reading)
         return left_ns if left_ns > 0 else None

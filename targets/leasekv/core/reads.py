@@ -123,6 +123,8 @@ class Reads:
     def _by_log(self, read: PendingRead) -> Code | None:
         if self._state.role is not Role.LEADER:
             return Code.NOT_LEADER
+        if self._state.handover.target is not None:
+            return Code.NOT_READY
         if self._writes.full():
             return Code.OVERLOADED
         self.table.wait(read, Stage.LOG)

@@ -179,6 +179,10 @@ class Replication:
         matches.append(state.log.durable_index)
         return backed_by(matches, state.acks_needed + 1)
 
+    def has_all(self, name: str) -> bool:
+        """Tell whether that peer has every entry of this log on disk."""
+        return self._peers[name].match_index == self._state.log.last_index
+
     def confirmed_round(self) -> int:
         """Return the newest round such that a majority answered it or a later one."""
         needed = self._state.acks_needed

@@ -17,20 +17,21 @@ from targets.leasekv.messages import Op
 from .election import Stage
 
 if TYPE_CHECKING:
-    from targets.leasekv.messages import RequestVote, VoteReply
+    from targets.leasekv.messages import RequestVote, TimeoutNow, VoteReply
 
     from .election import Election
     from .lease import Lease
     from .reads import Reads
     from .replication import Replication
     from .state import State
+    from .transfer import Transfer
     from .writes import Writes
 
 
 class Roles:
     """Moves one node between follower, candidate and leader."""
 
-    __slots__ = ("_election", "_lease", "_reads", "_replication", "_state", "_writes")
+    __slots__ = ("_election", "_lease", "_reads", "_replication", "_state", "_transfer", "_writes")
 
     def __init__(
         self,
@@ -38,6 +39,7 @@ class Roles:
         election: Election,
         lease: Lease,
         replication: Replication,
+        transfer: Transfer,
         writes: Writes,
         reads: Reads,
     ) -> None:
@@ -45,6 +47,7 @@ class Roles:
         self._election = election
         self._lease = lease
         self._replication = replication
+        self._transfer = transfer
         self._writes = writes
         self._reads = reads
 
@@ -57,6 +60,7 @@ class Roles:
             state.out.fact(Revoked(state.term, reason))
             self._lease.void(1)
             self._replication.stop()
+            self._transfer.end()
         state.role = Role.FOLLOWER
         state.leader = leader
         if term > state.term:
@@ -80,7 +84,14 @@ class Roles:
         elif self._election.ask_first():
             self._vote_for_oneself()
 
-    def _vote_for_oneself(self) -> None:
+    def take_over(self, leader: str, word: TimeoutNow) -> None:
+        """Campaign at once, since the leader itself says so and nothing was appended since (L9)."""
+        state = self._state
+        whole = (word.last_index, word.last_term) == (state.log.last_index, state.log.last_term)
+        if state.role is Role.FOLLOWER and leader == state.leader and word.term == state.term and whole:
+            self._vote_for_oneself(token_term=state.term)
+
+    def _vote_for_oneself(self, token_term: int | None = None) -> None:
         state = self._state
         state.role = Role.CANDIDATE
         state.leader = None
@@ -88,7 +99,7 @@ class Roles:
         state.out.fact(TermChanged(state.term))
         state.out.fact(RoleChanged(state.term, Role.CANDIDATE.value))
         self._reads.abandon()
-        self._election.vote()
+        self._election.vote(token_term)
 
     def lead(self) -> None:
         """Take up leadership: no lease, and an entry of one's own term to commit before any read."""

@@ -6,7 +6,7 @@ of them need lies here. Nothing here decides anything.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from targets.cluster import Role
@@ -20,6 +20,19 @@ if TYPE_CHECKING:
 
     from .log import Log
     from .outbox import Outbox
+
+
+@dataclass(slots=True)
+class Handover:
+    """A leadership being handed over, or that was to be.
+
+    ``target`` while it is under way; ``told_ns`` when the target was last told to campaign, and
+    ``noop_index`` the entry that takes the word back (0: none yet).
+    """
+
+    target: str | None = None
+    told_ns: int | None = None
+    noop_index: int = 0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -49,6 +62,7 @@ class State:
     applied_index: int = 0
     noop_index: int = 0
     hard_seq: int = 0
+    handover: Handover = field(default_factory=Handover)
 
     def remember(self, term: int, voted_for: str | None) -> None:
         """Change term and vote; nothing that rests on them is said before they are durable."""

@@ -61,6 +61,9 @@ class Writes:
         if state.role is not Role.LEADER:
             self._refuse(client, request.id, Code.NOT_LEADER)
             return False
+        if state.handover.target is not None:
+            self._refuse(client, request.id, Code.NOT_READY)
+            return False
         if self.full():
             self._refuse(client, request.id, Code.OVERLOADED)
             return False
