@@ -1,12 +1,13 @@
 """Faults made in virtual time: what `nemesis.means` does to processes, as plain calls.
 
 Nothing has to be waited for and nothing can half happen here, so there is nothing to verify but what
-the fault itself asks: a node that is gone cannot be frozen, killed or asked to campaign.
+the fault itself asks: a node that is gone cannot be frozen or killed, nor one that does not run be asked
+to campaign.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from nemesis.faults import (
     BendClock,
@@ -25,7 +26,7 @@ from nemesis.faults import (
 from nemesis.means.common import installed, skipped
 from nemesis.means.links import whole
 from targets.cluster import ClockBend, Delayed, Dropped, Held, LinkState, ProcessState
-from targets.sim.cluster import NO_PACKETS
+from targets.sim.cluster import NO_FULL_DISK, NO_PACKETS
 
 from .orders import concerned
 
@@ -35,29 +36,40 @@ if TYPE_CHECKING:
     from targets.cluster import Link
     from targets.sim.cluster import SimCluster
 
-NO_FULL_DISK: Final = "the simulator's disks have all the room there is"
-
 
 def inject(cluster: SimCluster, fault: Fault) -> Outcome:
     """Make a fault happen."""
+    reason = _impossible(cluster, fault)
+    if reason is not None:
+        return skipped(reason)
     match fault:
-        case Cut(flight=Flight.SILENCE):
-            return skipped(NO_PACKETS)
         case Cut(links, flight):
             return _set(cluster, dict.fromkeys(links, Held() if flight is Flight.HOLD else Dropped()))
         case Slow(links, delay_ns):
             return _set(cluster, dict.fromkeys(links, Delayed(delay_ns)))
-        case FillDisk():
-            return skipped(NO_FULL_DISK)
         case _:
             pass
     nodes = concerned(fault)
-    gone = [node for node in nodes if cluster.state(node) is ProcessState.GONE]
-    if gone:
-        return skipped(f"{', '.join(gone)} not running")
     for node in nodes:
         _inject(cluster, fault, node)
     return installed(states={node: cluster.state(node).value for node in nodes})
+
+
+def _impossible(cluster: SimCluster, fault: Fault) -> str | None:
+    """Return why this cannot be done here and now, None if it can."""
+    states = {node: cluster.state(node) for node in concerned(fault)}
+    gone = [node for node, state in states.items() if state is ProcessState.GONE]
+    match fault:
+        case Cut(flight=Flight.SILENCE):
+            return NO_PACKETS
+        case FillDisk():
+            return NO_FULL_DISK
+        case Cut() | Slow():
+            return None
+        case Campaign(node) if states[node] is not ProcessState.RUNNING:
+            return f"{node} is {states[node].value}"
+        case _:
+            return f"{', '.join(gone)} not running" if gone else None
 
 
 def heal(cluster: SimCluster, fault: Fault, *, peers: LinkState) -> Outcome:

@@ -22,6 +22,7 @@ from targets.cluster import (
     NodeStatus,
     Primitive,
     ProcessState,
+    Unsupported,
 )
 from targets.leasekv.ports import Asked, CampaignNow, ClientGone, Received, SetApplyDelay
 from targets.session import Answered, Closed, Opened, Refused, SessionInput
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from targets.leasekv.ports import Ready
 
     from .heap import Heap
+    from .node import Watch
     from .weather import Weather
 
     Told = Callable[[SessionInput], None]
@@ -50,6 +52,7 @@ EPOCH_NS: Final = 1_700_000_000_000_000_000
 """About when wall clocks begin."""
 
 NO_PACKETS: Final = "messages are simulated, packets and their acknowledgements are not"
+NO_FULL_DISK: Final = "the simulator's disks have all the room there is"
 
 
 class Connection:
@@ -65,11 +68,14 @@ class Connection:
 
 
 class SimCluster:
-    """See the module. ``config`` is any node's; the others are like it."""
+    """See the module. ``config`` is any node's; the others are like it. ``watch`` sees every step."""
 
-    def __init__(self, config: NodeConfig, weather: Weather, heap: Heap) -> None:
+    def __init__(
+        self, config: NodeConfig, weather: Weather, heap: Heap, *, watch: Watch | None = None
+    ) -> None:
         self.nodes = config.nodes
         self._heap = heap
+        self._watch = watch
         self._network = SimNetwork(heap, self.nodes, weather, seed=config.seed)
         self._connections: dict[int, Connection] = {}
         self._last_connection = 0
@@ -90,15 +96,26 @@ class SimCluster:
             weather=weather,
             draws=Draws(config.seed, f"node/{name}"),
             let_out=self._let_out,
+            watch=self._watch,
         )
 
     def evidence(self) -> dict[str, list[EvidenceLine]]:
         """Return what every node wrote, in the order of the nodes."""
         return {name: node.lines for name, node in self._nodes.items()}
 
+    def look(self, node: str) -> SimNode:
+        """Look into a node, as nothing outside a simulator can."""
+        return self._nodes[node]
+
     def supports(self, primitive: Primitive) -> str | None:
-        """Everything can be done here that is about messages."""
-        return NO_PACKETS if primitive is Primitive.SILENCE else None
+        """Everything can be done here but for what is about packets or the size of a disk."""
+        match primitive:
+            case Primitive.SILENCE:
+                return NO_PACKETS
+            case Primitive.DISK_ROOM:
+                return NO_FULL_DISK
+            case _:
+                return None
 
     # Nodes.
 
@@ -116,7 +133,9 @@ class SimCluster:
         return self._nodes[node].status()
 
     def pause(self, node: str) -> None:
-        """Freeze a node."""
+        """Freeze a node; raise `Unsupported` if it is gone."""
+        if self.state(node) is ProcessState.GONE:
+            raise Unsupported(f"{node} is gone and cannot be paused")
         self._nodes[node].pause()
 
     def resume(self, node: str) -> None:
@@ -142,7 +161,9 @@ class SimCluster:
         found.rearm()
 
     def campaign(self, node: str) -> None:
-        """Ask a node to campaign now."""
+        """Ask a node to campaign now; raise `Unsupported` if it cannot hear."""
+        if not self._nodes[node].running:
+            raise Unsupported(f"{node} is {self.state(node).value} and cannot be asked")
         self._nodes[node].feed(OPERATOR, CampaignNow())
 
     def set_apply_delay(self, node: str, delay_ns: int) -> None:

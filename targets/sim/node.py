@@ -27,11 +27,17 @@ if TYPE_CHECKING:
     from .heap import Heap
     from .weather import Weather
 
+    Watch = Callable[["SimNode", Input, Ready], None]
+
 DISK = "disk"
 
 
 class SimNode:
-    """``let_out`` carries messages and replies away; ``lines`` is the node's evidence."""
+    """``let_out`` carries messages and replies away; ``lines`` is the node's evidence.
+
+    ``core`` is None while it is gone. ``watch`` sees every step before anything of it is let out: with
+    ``core`` beside it, whoever holds invariants can look at them at every instant there is.
+    """
 
     def __init__(
         self,
@@ -43,20 +49,22 @@ class SimNode:
         weather: Weather,
         draws: Draws,
         let_out: Callable[[SimNode, Ready], None],
+        watch: Watch | None = None,
     ) -> None:
         self.name = config.node
         self.clock = clock
         self.disk = disk
         self.lines: list[EvidenceLine] = []
         self.process = ProcessState.GONE
+        self.core: Core | None = None
         self._config = config
         self._rules = build_rules(config)
         self._heap = heap
         self._draws = draws
         self._let_out = let_out
+        self._watch = watch
         self._late_max_ns = weather.timer_late_max_ns
         self._shuffle = weather.shuffle
-        self._core: Core | None = None
         self._inbox: list[tuple[str | int, Input]] = []
         self._wake_ns = -1
 
@@ -72,7 +80,7 @@ class SimNode:
         restored = self.disk.start_boot()
         rng = Random(f"{self._config.seed}/{self.name}/{restored.boot}")
         reading = self.clock.read(self._heap.now_ns)
-        self._core = Core(self._config, self._rules, restored, rng, reading)
+        self.core = Core(self._config, self._rules, restored, rng, reading)
         self.process = ProcessState.RUNNING
         self._wake_ns = -1
         self._step(TimerDue())
@@ -80,7 +88,7 @@ class SimNode:
     def kill(self) -> None:
         """End at once."""
         self.process = ProcessState.GONE
-        self._core = None
+        self.core = None
         self._inbox.clear()
         self.disk.crash()
 
@@ -123,16 +131,18 @@ class SimNode:
             self._inbox.append((source, event))
 
     def _step(self, event: Input) -> None:
-        assert self._core is not None, "only a node that runs is fed"
+        assert self.core is not None, "only a node that runs is fed"
         now_ns = self._heap.now_ns
         reading = self.clock.read(now_ns)
-        ready = self._core.step(event, reading)
+        ready = self.core.step(event, reading)
         if ready.facts:
             own_ns, wall_ns, true_ns = reading.mono_ns, reading.wall_ns, (now_ns, now_ns)
             name = self.name
             self.lines += [EvidenceLine(name, own_ns, wall_ns, true_ns, fact) for fact in ready.facts]
         if ready.persist is not None and self.disk.take(ready.persist):
             self._sync()
+        if self._watch is not None:
+            self._watch(self, event, ready)
         if ready.messages or ready.replies:
             self._let_out(self, ready)
         self._arm()
@@ -158,9 +168,9 @@ class SimNode:
             self._arm()
 
     def _arm(self) -> None:
-        assert self._core is not None
+        assert self.core is not None
         now_ns = self._heap.now_ns
-        due_ns = self.clock.true_at(self._core.wake_ns)
+        due_ns = self.clock.true_at(self.core.wake_ns)
         due_ns = max(due_ns, now_ns)
         if self._wake_ns < now_ns or due_ns < self._wake_ns:
             self._wake_ns = due_ns + self._draws.between(0, self._late_max_ns)
@@ -170,8 +180,8 @@ class SimNode:
         if self._wake_ns != due_ns or self.process is not ProcessState.RUNNING:
             return
         self._wake_ns = -1
-        assert self._core is not None
-        if self.clock.read(due_ns).mono_ns >= self._core.wake_ns:
+        assert self.core is not None
+        if self.clock.read(due_ns).mono_ns >= self.core.wake_ns:
             self._step(TimerDue())
         else:
             self._arm()
@@ -182,9 +192,9 @@ class SimNode:
         """Ask it; None if it cannot answer."""
         if not self.running:
             return None
-        assert self._core is not None
+        assert self.core is not None
         own = self.clock.read(self._heap.now_ns)
-        known = self._core.status(own)
+        known = self.core.status(own)
         return NodeStatus(
             node=self.name,
             role=known.role,

@@ -13,11 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.run import means_heap
+from nemesis.faults import Campaign, Standing
 from targets.clock import MS
-from targets.cluster import CLIENTS, Delayed, Dropped, Held, Link, Open
+from targets.cluster import CLIENTS, Delayed, Dropped, Held, Link, Open, Unsupported
+from targets.leasekv.config import NodeConfig
 from targets.leasekv.messages import Entry, Op
 from targets.leasekv.ports import HardState, Persist
 from targets.sim.clock import FOREVER_NS, NodeClock
+from targets.sim.cluster import SimCluster
 from targets.sim.disk import SimDisk
 from targets.sim.draws import Draws
 from targets.sim.guard import Escaped, sealed
@@ -27,6 +31,9 @@ from targets.sim.weather import STILL, Weather
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from targets.leasekv.ports import Input, Ready
+    from targets.sim.node import SimNode
 
 
 def test_what_is_due_at_one_instant_happens_in_the_order_it_was_asked_for() -> None:
@@ -156,6 +163,39 @@ def test_a_generator_is_named_and_draws_the_closed_interval() -> None:
     assert drawn != [other.between(3, 5) for _ in range(200)]
     again = Draws(1, "a")
     assert drawn == [again.between(3, 5) for _ in range(200)]
+
+
+def test_every_step_is_shown_with_the_core_as_it_left_it() -> None:
+    shown: list[tuple[str, str, int]] = []
+
+    def watch(node: SimNode, event: Input, _ready: Ready) -> None:
+        assert node.core is not None
+        shown.append((node.name, type(event).__name__, node.core.wake_ns))
+
+    heap = Heap()
+    cluster = SimCluster(NodeConfig(node="n1", nodes=("n1",)), STILL, heap, watch=watch)
+    cluster.start()
+    heap.run_until(3 * 10**9)
+    assert {name for name, _, _ in shown} == {"n1"}
+    assert {event for _, event, _ in shown} == {"TimerDue", "Persisted"}
+    core = cluster.look("n1").core
+    assert core is not None
+    assert shown[-1][2] == core.wake_ns
+    cluster.kill("n1")
+    assert cluster.look("n1").core is None
+
+
+def test_a_node_that_does_not_run_is_not_asked_to_campaign_and_a_gone_one_not_frozen() -> None:
+    cluster = SimCluster(NodeConfig(node="n1", nodes=("n1",)), STILL, Heap())
+    cluster.start()
+    cluster.pause("n1")
+    with pytest.raises(Unsupported, match="n1 is stopped"):
+        cluster.campaign("n1")
+    outcome = means_heap.inject(cluster, Campaign("n1"))
+    assert (outcome.standing, outcome.reason) == (Standing.SKIPPED, "n1 is stopped")
+    cluster.kill("n1")
+    with pytest.raises(Unsupported, match="n1 is gone"):
+        cluster.pause("n1")
 
 
 @pytest.mark.parametrize(
