@@ -57,8 +57,6 @@ def inject(cluster: SimCluster, fault: Fault) -> Outcome:
 
 def _impossible(cluster: SimCluster, fault: Fault) -> str | None:
     """Return why this cannot be done here and now, None if it can."""
-    states = {node: cluster.state(node) for node in concerned(fault)}
-    gone = [node for node, state in states.items() if state is ProcessState.GONE]
     match fault:
         case Cut(flight=Flight.SILENCE):
             return NO_PACKETS
@@ -66,10 +64,15 @@ def _impossible(cluster: SimCluster, fault: Fault) -> str | None:
             return NO_FULL_DISK
         case Cut() | Slow():
             return None
-        case Campaign(node) if states[node] is not ProcessState.RUNNING:
-            return f"{node} is {states[node].value}"
         case _:
-            return f"{', '.join(gone)} not running" if gone else None
+            pass
+    states = {node: cluster.state(node) for node in concerned(fault)}
+    gone = [node for node, state in states.items() if state is ProcessState.GONE]
+    if gone:
+        return f"{', '.join(gone)} not running"
+    if isinstance(fault, Campaign) and states[fault.node] is ProcessState.STOPPED:
+        return f"{fault.node} is stopped"
+    return None
 
 
 def heal(cluster: SimCluster, fault: Fault, *, peers: LinkState) -> Outcome:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.run import means_heap
-from nemesis.faults import Campaign, Standing
+from nemesis.faults import Campaign, Cut, Flight, Standing
 from targets.clock import MS
 from targets.cluster import CLIENTS, Delayed, Dropped, Held, Link, Open, Unsupported
 from targets.leasekv.config import NodeConfig
@@ -185,7 +185,7 @@ def test_every_step_is_shown_with_the_core_as_it_left_it() -> None:
     assert cluster.look("n1").core is None
 
 
-def test_a_node_that_does_not_run_is_not_asked_to_campaign_and_a_gone_one_not_frozen() -> None:
+def test_what_cannot_be_done_to_a_node_is_skipped_and_a_link_of_the_clients_is_cut() -> None:
     cluster = SimCluster(NodeConfig(node="n1", nodes=("n1",)), STILL, Heap())
     cluster.start()
     cluster.pause("n1")
@@ -193,6 +193,9 @@ def test_a_node_that_does_not_run_is_not_asked_to_campaign_and_a_gone_one_not_fr
         cluster.campaign("n1")
     outcome = means_heap.inject(cluster, Campaign("n1"))
     assert (outcome.standing, outcome.reason) == (Standing.SKIPPED, "n1 is stopped")
+    clients = Link(CLIENTS, "n1")
+    assert means_heap.inject(cluster, Cut((clients,), Flight.DROP)).standing is Standing.INSTALLED
+    assert cluster.link_state(clients) == Dropped()
     cluster.kill("n1")
     with pytest.raises(Unsupported, match="n1 is gone"):
         cluster.pause("n1")
