@@ -2,12 +2,12 @@
 
 ``parse`` and ``dump`` turn plain objects into a `Schedule` and back; ``aimed``, ``seeded`` and
 ``main_job`` make schedules; `Machine` runs one; `nemesis.means` carries its faults out on a cluster.
-What was really done is the machine's `Record`.
+What was really done is the machine's `InjectionRecord`.
 """
 
 from .aimed import AIMED, aimed
 from .dump import dump
-from .machine import EpisodeRun, Injected, Machine, Record
+from .machine import EpisodeRun, Injected, InjectionRecord, Machine
 from .parse import parse
 from .schedule import Episode, Schedule, ScheduleError, Step
 from .seeded import FAMILIES, main_job, seeded
@@ -18,8 +18,8 @@ __all__ = [
     "Episode",
     "EpisodeRun",
     "Injected",
+    "InjectionRecord",
     "Machine",
-    "Record",
     "Schedule",
     "ScheduleError",
     "Step",

@@ -1,8 +1,8 @@
 """Faults, as frozen data: what can be done to a cluster, without saying how.
 
 A fault is a value one can print, compare, store and shrink. How it is made on processes or in
-containers lives in one module a family; what came of it is an `Outcome`. Only *installed* faults count
-as having happened.
+containers lives in one module a family; what came of it is a `Verification`. Only *installed* faults
+count as having happened.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ class Standing(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Outcome(msgspec.Struct, frozen=True):
-    """What came of an injection, with what was read back (or the reason it was skipped)."""
+class Verification(msgspec.Struct, frozen=True):
+    """What came of an injection or a heal, with what was read back (or the reason why it was not)."""
 
     standing: Standing
     evidence: dict[str, Any] = {}

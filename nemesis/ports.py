@@ -16,7 +16,7 @@ import msgspec
 from checker.events import EventType
 from targets.cluster import NodeStatus
 
-from .faults import Fault, Outcome
+from .faults import Fault, Verification
 
 
 class StatusSeen(msgspec.Struct, frozen=True):
@@ -41,7 +41,7 @@ class Happened(msgspec.Struct, frozen=True):
     """What came of the injection (or heal) number ``id``."""
 
     id: int
-    outcome: Outcome
+    verification: Verification
     healed: bool = False
 
 

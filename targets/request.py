@@ -32,11 +32,11 @@ from .session import (
     Call,
     Close,
     Closed,
+    Completion,
     DeadlinePassed,
     Done,
     Open,
     Opened,
-    Outcome,
     Refused,
     SessionEffect,
     SessionInput,
@@ -60,14 +60,14 @@ class Speech(Protocol):
     def number(self, answer: Any) -> int | None:
         """Return which request is answered; None if the protocol answers in order and does not say."""
 
-    def heard(self, call: Call, answer: Any) -> Outcome:
-        """Return what the answer to ``call`` means; in doubt info, `Outcome.unexpected` for nonsense."""
+    def heard(self, call: Call, answer: Any) -> Completion:
+        """Return what the answer to ``call`` means; in doubt info, flagged if it is nonsense."""
 
 
-def unknown(call: Call, error: str, *, unexpected: str | None = None) -> Outcome:
-    """Return the outcome of an operation whose request was sent and of which nothing more is known."""
+def unknown(call: Call, error: str, *, unexpected: str | None = None) -> Completion:
+    """Return how an operation ends whose request was sent and of which nothing more is known."""
     kind = EventType.FAIL if call.f in READS else EventType.INFO
-    return Outcome(kind, call.value, error, unexpected=unexpected)
+    return Completion(kind, call.value, error, unexpected=unexpected)
 
 
 class RequestSession:
@@ -159,9 +159,9 @@ class RequestSession:
             return ()
         if sent:
             return self._end(unknown(call, error))
-        return self._end(Outcome(EventType.FAIL, call.value, f"{NOT_CONNECTED}: {error}"))
+        return self._end(Completion(EventType.FAIL, call.value, f"{NOT_CONNECTED}: {error}"))
 
-    def _end(self, said: Outcome) -> tuple[SessionEffect, ...]:
+    def _end(self, said: Completion) -> tuple[SessionEffect, ...]:
         if self._stray is not None:
             said = msgspec.structs.replace(said, unexpected=self._stray)
             self._stray = None

@@ -29,7 +29,7 @@ class Call(msgspec.Struct, frozen=True):
     path: ReadPath | None = None
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class Completion(msgspec.Struct, frozen=True):
     """How a call ended.
 
     ``leader`` is a hint of the target's, ``unexpected`` an answer that no target of this kind should
@@ -97,7 +97,7 @@ class Close(msgspec.Struct, frozen=True):
 class Done(msgspec.Struct, frozen=True):
     """The operation in flight ended."""
 
-    outcome: Outcome
+    completion: Completion
 
 
 SessionEffect = Open | Transmit | Close | Done

@@ -681,9 +681,9 @@ def test_a_full_disk_ends_a_node_in_the_middle_of_a_record_and_a_restart_finds_r
         while not filling.done():
             client.send(Op.WRITE, "x", 2)
             await asyncio.sleep(0.02)
-        outcome = filling.result()
-        assert outcome.standing is Standing.INSTALLED
-        assert outcome.evidence["states"] == {name: "gone"}
+        verification = filling.result()
+        assert verification.standing is Standing.INSTALLED
+        assert verification.evidence["states"] == {name: "gone"}
         healed = await means.heal(cluster, full)
         assert healed.standing is Standing.INSTALLED
         assert healed.evidence["boots"] == {name: boot + 1}

@@ -41,12 +41,13 @@ from nemesis.ports import (
 from nemesis.ports import WakeUp as NemesisWakeUp
 from targets.clock import MS
 from targets.cluster import NodeStatus, Role
-from targets.session import Call, Close, DeadlinePassed, Done, Outcome, Session, SessionEffect
+from targets.session import Call, Close, Completion, DeadlinePassed, Done, Session, SessionEffect
 
 from .alarms import Alarms
 from .final import FinalRead, FinalReads
 from .orders import Orders, kind_of
 from .ports import (
+    AddEvent,
     Broken,
     ConductorEffect,
     ConductorInput,
@@ -58,7 +59,6 @@ from .ports import (
     NodeGone,
     Phase,
     PollStatus,
-    Record,
     Timing,
     WakeUp,
 )
@@ -353,7 +353,7 @@ class Conductor:
     def _start(self, client: Client, call: Call, node: str, now_ns: int) -> None:
         client.call, client.node, client.invoked_ns = call, node, now_ns
         event = self.recorder.invoke(client.process, call, node=node, now_ns=now_ns)
-        self._effects.append(Record(event))
+        self._effects.append(AddEvent(event))
         try:
             wanted = client.session.invoke(call, node, now_ns)
         except Exception as error:  # noqa: BLE001 - isolated: the seat stays empty, the run fails
@@ -374,32 +374,32 @@ class Conductor:
     def _perform(self, client: Client, wanted: Iterable[SessionEffect], now_ns: int) -> None:
         for effect in wanted:
             if isinstance(effect, Done):
-                self._ended(client, effect.outcome, now_ns)
+                self._ended(client, effect.completion, now_ns)
             else:
                 self._effects.append(ForProcess(client.process, effect))
 
-    def _ended(self, client: Client, outcome: Outcome, now_ns: int) -> None:
+    def _ended(self, client: Client, completion: Completion, now_ns: int) -> None:
         call, node = client.call, client.node
         if call is None:
             self._vacate(client, "the client ended an operation it was not given", now_ns)
             return
-        event = self.recorder.complete(client.process, outcome, node=node, now_ns=now_ns)
-        self._effects.append(Record(event))
+        event = self.recorder.complete(client.process, completion, node=node, now_ns=now_ns)
+        self._effects.append(AddEvent(event))
         client.call = None
-        if outcome.unexpected is not None:
-            self._fail(f"unexpected response of {node} to {call.f}: {outcome.unexpected}", now_ns)
-        if outcome.type is EventType.OK:
+        if completion.unexpected is not None:
+            self._fail(f"unexpected response of {node} to {call.f}: {completion.unexpected}", now_ns)
+        if completion.type is EventType.OK:
             self._recover(call.f, client.invoked_ns, now_ns)
-        self._generator.ended(client.slot, call, outcome, now_ns)
-        term = outcome.evidence.term if outcome.evidence is not None else None
-        told = Completed(call.f, call.key, outcome.value, outcome.type, node, term, client.probe)
+        self._generator.ended(client.slot, call, completion, now_ns)
+        term = completion.evidence.term if completion.evidence is not None else None
+        told = Completed(call.f, call.key, completion.value, completion.type, node, term, client.probe)
         if client.final is not None:
             read, client.final = client.final, None
-            if outcome.type is not EventType.OK:
+            if completion.type is not EventType.OK:
                 self._final.failed(read, now_ns)
-        if outcome.type is EventType.INFO:
+        if completion.type is EventType.INFO:
             self._leave(client)
-        if outcome.type is EventType.INFO and client.slot is not None:
+        if completion.type is EventType.INFO and client.slot is not None:
             client.process, client.session = self.recorder.new_process(), self._session()
             self._clients[client.process] = client
         self._nemesis(told, now_ns)  # not sooner: it may probe at once, and not by a retired process
@@ -426,9 +426,9 @@ class Conductor:
             self._seated.remove(client)
         if client.call is not None:
             ended = EventType.FAIL if client.call.f == "read" else EventType.INFO
-            outcome = Outcome(ended, client.call.value, "harness-failure")
-            event = self.recorder.complete(client.process, outcome, node=client.node, now_ns=now_ns)
-            self._effects.append(Record(event))
+            completion = Completion(ended, client.call.value, "harness-failure")
+            event = self.recorder.complete(client.process, completion, node=client.node, now_ns=now_ns)
+            self._effects.append(AddEvent(event))
             client.call = None
 
     # Nemesis.
@@ -484,7 +484,7 @@ class Conductor:
         self._start(client, call, node, now_ns)
 
     def _remark(self, f: str, value: dict[str, Any], now_ns: int) -> None:
-        self._effects.append(Record(self.recorder.nemesis(f, value, now_ns=now_ns)))
+        self._effects.append(AddEvent(self.recorder.nemesis(f, value, now_ns=now_ns)))
 
     def _fail(self, failure: str, now_ns: int, *, fatal: bool = False) -> None:
         """Keep a failure; ``fatal`` ends the run early."""

@@ -22,6 +22,7 @@ from targets.cluster import ProcessState
 from targets.session import Answered, Close, Closed, Open, Opened, Refused, SessionInput, Transmit
 
 from .ports import (
+    AddEvent,
     Broken,
     ConductorInput,
     Finished,
@@ -30,7 +31,6 @@ from .ports import (
     Interrupt,
     NodeGone,
     PollStatus,
-    Record,
     WakeUp,
 )
 from .story import Story
@@ -161,7 +161,7 @@ class Drive:
             return
         for effect in self._conductor.step(event, self.now_ns() if now_ns is None else now_ns):
             match effect:
-                case Record(line):
+                case AddEvent(line):
                     self._history.add(line)
                     self._story.line(line)
                     if not self._flushing:
@@ -264,10 +264,10 @@ class Drive:
             await asyncio.wait((before,))
         healing = isinstance(order, Heal)
         if healing:
-            outcome = await means.heal(self._cluster, order.fault, peers=self._peers)
+            verification = await means.heal(self._cluster, order.fault, peers=self._peers)
         else:
-            outcome = await means.inject(self._cluster, order.fault)
-        self._feed(Happened(order.id, outcome, healed=healing))
+            verification = await means.inject(self._cluster, order.fault)
+        self._feed(Happened(order.id, verification, healed=healing))
 
     # Tasks.
 

@@ -20,13 +20,13 @@ from targets.session import Close, Open, SessionInput, Transmit
 
 from . import means_heap
 from .ports import (
+    AddEvent,
     ConductorInput,
     Finished,
     ForProcess,
     FromSession,
     NodeGone,
     PollStatus,
-    Record,
     WakeUp,
 )
 from .story import Story
@@ -81,7 +81,7 @@ class Drive:
         conductor = self._conductor
         for effect in conductor.step(event, self._heap.now_ns):
             match effect:
-                case Record(line):
+                case AddEvent(line):
                     self.events.append(line)
                     if line.process == NEMESIS:
                         self._story.line(line)
@@ -152,7 +152,7 @@ class Drive:
     def _order(self, order: Inject | Heal) -> None:
         healing = isinstance(order, Heal)
         if healing:
-            outcome = means_heap.heal(self._cluster, order.fault, peers=self._peers)
+            verification = means_heap.heal(self._cluster, order.fault, peers=self._peers)
         else:
-            outcome = means_heap.inject(self._cluster, order.fault)
-        self._heap.at(self._heap.now_ns, self._feed, Happened(order.id, outcome, healed=healing))
+            verification = means_heap.inject(self._cluster, order.fault)
+        self._heap.at(self._heap.now_ns, self._feed, Happened(order.id, verification, healed=healing))

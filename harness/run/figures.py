@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from checker.operations import History
-    from nemesis.machine import Injected, Record
+    from nemesis.machine import Injected, InjectionRecord
 
 
 def by_outcome(history: History) -> dict[str, dict[str, int]]:
@@ -56,7 +56,7 @@ def largest_stall(history: History, load_ns: tuple[int, int]) -> tuple[int, int]
     return max(((later - mark, mark) for mark, later in pairwise(marks)), default=None)
 
 
-def fault_counts(record: Record) -> tuple[FaultCount, ...]:
+def fault_counts(record: InjectionRecord) -> tuple[FaultCount, ...]:
     """Return every kind of fault with how often it took hold, and what it did."""
     kinds: dict[str, list[Injected]] = defaultdict(list)
     for fault in record.faults:

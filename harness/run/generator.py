@@ -32,7 +32,7 @@ from targets.session import Call
 if TYPE_CHECKING:
     from random import Random
 
-    from targets.session import Outcome
+    from targets.session import Completion
 
 RETRY_NS: Final = 20 * MS
 UNKNOWN_MAX: Final = 8  # outstanding unknown writes of one key
@@ -120,21 +120,21 @@ class Generator:
         key = self._written if key is None else key
         return Call(f, key, self._unique() if f == "write" else None)
 
-    def ended(self, slot: int | None, call: Call, outcome: Outcome, now_ns: int) -> None:
+    def ended(self, slot: int | None, call: Call, completion: Completion, now_ns: int) -> None:
         """Learn how an operation ended (a probe's has no slot)."""
-        if outcome.type is EventType.OK:
-            self._learn(call, outcome.value)
-        elif outcome.type is EventType.INFO and call.key in self._unknown:
+        if completion.type is EventType.OK:
+            self._learn(call, completion.value)
+        elif completion.type is EventType.INFO and call.key in self._unknown:
             self._unknown[call.key] += 1
             if self._unknown[call.key] >= UNKNOWN_MAX:
                 self._retire(call.key)
         if slot is None:
             return
         seat = self.seats[slot]
-        if outcome.type is not EventType.OK and outcome.error != MISMATCH:
+        if completion.type is not EventType.OK and completion.error != MISMATCH:
             seat.due_ns = max(seat.due_ns, now_ns + RETRY_NS)
             if seat.kind is not Kind.READER:
-                seat.node = outcome.leader or self._after(seat.node)
+                seat.node = completion.leader or self._after(seat.node)
         elif not self._interval_ns:
             seat.due_ns = now_ns
 

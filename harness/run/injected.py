@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from checker.proof import FaultWindow
-    from nemesis.machine import Record
+    from nemesis.machine import InjectionRecord
 
 LoadNs = tuple[int, int] | None
 
 
-def schedule_of(name: str, load_ns: LoadNs, record: Record) -> dict[str, object]:
+def schedule_of(name: str, load_ns: LoadNs, record: InjectionRecord) -> dict[str, object]:
     """Return what schedule.yaml says; every time in it counts from the history's origin."""
     told = msgspec.to_builtins(from_origin(record, load_ns))
     return {
@@ -41,7 +41,7 @@ def schedule_of(name: str, load_ns: LoadNs, record: Record) -> dict[str, object]
     }
 
 
-def from_origin(record: Record, load_ns: LoadNs) -> Record:
+def from_origin(record: InjectionRecord, load_ns: LoadNs) -> InjectionRecord:
     """Return a record of a load that began at ``load_ns`` with times from the history's origin."""
     offset_ns = 0 if load_ns is None else load_ns[0]
     return msgspec.structs.replace(

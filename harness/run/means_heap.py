@@ -17,11 +17,11 @@ from nemesis.faults import (
     FillDisk,
     Flight,
     Kill,
-    Outcome,
     Pause,
     Slow,
     SlowApply,
     SlowSync,
+    Verification,
 )
 from nemesis.means.common import installed, skipped
 from nemesis.means.links import whole
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from targets.sim.cluster import SimCluster
 
 
-def inject(cluster: SimCluster, fault: Fault) -> Outcome:
+def inject(cluster: SimCluster, fault: Fault) -> Verification:
     """Make a fault happen."""
     reason = _impossible(cluster, fault)
     if reason is not None:
@@ -75,7 +75,7 @@ def _impossible(cluster: SimCluster, fault: Fault) -> str | None:
     return None
 
 
-def heal(cluster: SimCluster, fault: Fault, *, peers: LinkState) -> Outcome:
+def heal(cluster: SimCluster, fault: Fault, *, peers: LinkState) -> Verification:
     """Undo a fault; ``peers`` is the state of a link between nodes when nothing is done to it."""
     if isinstance(fault, Cut | Slow):
         return _set(cluster, {link: whole(link, peers) for link in fault.links})
@@ -117,7 +117,7 @@ def _heal(cluster: SimCluster, fault: Fault, node: str) -> None:
             pass
 
 
-def _set(cluster: SimCluster, states: Mapping[Link, LinkState]) -> Outcome:
+def _set(cluster: SimCluster, states: Mapping[Link, LinkState]) -> Verification:
     if not states:
         return skipped("the shape has no links here")
     for link, state in states.items():

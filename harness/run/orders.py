@@ -114,12 +114,15 @@ class Orders:
         """Take a report."""
         key = (report.id, report.healed)
         self._pending[key] = max(0, self._pending[key] - 1)
-        outcome = report.outcome
-        healed = report.healed and outcome.standing is not Standing.UNKNOWN
-        never_was = not report.healed and outcome.standing is Standing.SKIPPED
+        found = report.verification
+        healed = report.healed and found.standing is not Standing.UNKNOWN
+        never_was = not report.healed and found.standing is Standing.SKIPPED
         if (healed or never_was) and not self._pending[key]:
             self._faults.pop(report.id, None)
             self._opened(self._opening.pop(report.id, set()))
         told: dict[str, Any] = {"id": report.id, "step": "healed" if report.healed else "injected"}
-        told |= {"standing": outcome.standing.value, "evidence": msgspec.to_builtins(outcome.evidence)}
-        return told if outcome.reason is None else {**told, "reason": outcome.reason}
+        told |= {
+            "standing": found.standing.value,
+            "evidence": msgspec.to_builtins(found.evidence),
+        }
+        return told if found.reason is None else {**told, "reason": found.reason}

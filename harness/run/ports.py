@@ -1,7 +1,7 @@
 """The seam of a run: what a driver tells the conductor and what the conductor wants done.
 
 Times are the harness's clock in nanoseconds from the run's origin: CLOCK_MONOTONIC_RAW on a host,
-virtual in the simulator. Effects are carried out in the order given; a `Record` comes before the
+virtual in the simulator. Effects are carried out in the order given; an `AddEvent` comes before the
 effect that it announces.
 """
 
@@ -105,7 +105,7 @@ class ForProcess(msgspec.Struct, frozen=True):
     effect: Open | Transmit | Close
 
 
-class Record(msgspec.Struct, frozen=True):
+class AddEvent(msgspec.Struct, frozen=True):
     """Write this line to the history."""
 
     event: Event
@@ -119,4 +119,4 @@ class Finished(msgspec.Struct, frozen=True):
     """The run is over; nothing more will be asked for."""
 
 
-ConductorEffect = ForProcess | Record | PollStatus | Inject | Heal | Finished
+ConductorEffect = ForProcess | AddEvent | PollStatus | Inject | Heal | Finished

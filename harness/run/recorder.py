@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from checker.events import NEMESIS, Event, EventType
 
 if TYPE_CHECKING:
-    from targets.session import Call, Outcome
+    from targets.session import Call, Completion
 
 
 class Recorder:
@@ -58,24 +58,24 @@ class Recorder:
             node=node,
         )
 
-    def complete(self, process: int, outcome: Outcome, *, node: str, now_ns: int) -> Event:
+    def complete(self, process: int, completion: Completion, *, node: str, now_ns: int) -> Event:
         """Record how the process's open operation ended."""
         assert process in self._open, f"process {process} has no operation open"
         call = self._open.pop(process)
-        if outcome.type is EventType.INFO:
+        if completion.type is EventType.INFO:
             self._retired.add(process)
         index, time_ns = self._stamp(now_ns)
         return Event(
             index=index,
             time_ns=time_ns,
             process=process,
-            type=outcome.type,
+            type=completion.type,
             f=call.f,
             key=call.key,
-            value=outcome.value,
+            value=completion.value,
             node=node,
-            error=outcome.error,
-            evidence=outcome.evidence,
+            error=completion.error,
+            evidence=completion.evidence,
         )
 
     def nemesis(self, f: str, value: Any, *, now_ns: int, error: str | None = None) -> Event:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from checker.proof import FaultWindow
     from harness.plan.plan import Plan
     from harness.store.rundir import RunDir
-    from nemesis.machine import Record
+    from nemesis.machine import InjectionRecord
 
 
 class RunResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +40,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def result_of(
-    plan: Plan, judged: Judgement, seen: Seen, *, record: Record, directory: Path
+    plan: Plan, judged: Judgement, seen: Seen, *, record: InjectionRecord, directory: Path
 ) -> RunResult:
     """Put everything together that is told of a run."""
     windows = injected.windows(injected.from_origin(record, seen.load_ns).faults)
@@ -147,7 +147,7 @@ def _json(plan: Plan, judged: Judgement, view: RunView, *, seen: Seen) -> dict[s
 
 
 def written(
-    plan: Plan, judged: Judgement, seen: Seen, *, record: Record, directory: RunDir
+    plan: Plan, judged: Judgement, seen: Seen, *, record: InjectionRecord, directory: RunDir
 ) -> RunResult:
     """Put everything together and write verdict.json; a disk that refuses is part of the outcome."""
     result = result_of(plan, judged, seen, record=record, directory=directory.path)

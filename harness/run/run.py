@@ -26,7 +26,7 @@ from harness.store.files import write_atomic
 from harness.store.history import HistoryWriter
 from nemesis import means
 from nemesis.faults import Standing
-from nemesis.machine import Record
+from nemesis.machine import InjectionRecord
 from targets.cluster import TargetError
 
 from .drive_asyncio import Drive, raw_ns
@@ -149,7 +149,7 @@ class Course:
         self.plan = plan
         self.directory = directory
         self.seen = Seen()
-        self.record = Record()
+        self.record = InjectionRecord()
         self._stop = stop
         self._say = say
         self._machine: Machine | None = None
@@ -254,9 +254,9 @@ class Course:
         if self._conductor is None:
             return
         for fault in self._conductor.standing.values():
-            outcome = await means.heal(cluster, fault, peers=peer_state(self.plan))
-            if outcome.standing is Standing.UNKNOWN:
-                self.seen.notes.append(f"{kind_of(fault)} may not have been healed: {outcome.reason}")
+            found = await means.heal(cluster, fault, peers=peer_state(self.plan))
+            if found.standing is Standing.UNKNOWN:
+                self.seen.notes.append(f"{kind_of(fault)} may not have been healed: {found.reason}")
 
 
 def lacking_descriptors(plan: Plan) -> str | None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harness.plan.script import Scripted
-    from targets.session import Outcome
+    from targets.session import Completion
 
 NEVER_NS: Final = 1 << 62
 PROBED: Final = "probe"
@@ -56,5 +56,5 @@ class Script:
         self._last_value += 1
         return Call(f, PROBED if key is None else key, self._last_value if f == "write" else None)
 
-    def ended(self, slot: int | None, call: Call, outcome: Outcome, now_ns: int) -> None:
+    def ended(self, slot: int | None, call: Call, completion: Completion, now_ns: int) -> None:
         """Learn nothing."""

@@ -21,7 +21,7 @@ from harness.plan.resolve import node_config
 from harness.store import rundir as store
 from harness.store.errors import StoreError
 from harness.store.files import write_atomic
-from nemesis.machine import Record
+from nemesis.machine import InjectionRecord
 from targets.sim.cluster import SimCluster
 from targets.sim.guard import outside, sealed
 from targets.sim.heap import Heap
@@ -52,7 +52,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     events: list[Event]
     evidence: dict[str, list[EvidenceLine]]
-    record: Record
+    record: InjectionRecord
     seen: Seen
     virtual_ns: int
 

@@ -199,15 +199,15 @@ class Ledger:
     def _injected(self, entry: Entry, event: Happened, now_ns: int) -> tuple[NemesisEffect, ...]:
         """Note what came of an injection; heal what was waiting for that."""
         entry.unreported = max(0, entry.unreported - 1)
-        outcome = event.outcome
-        entry.evidence.update(outcome.evidence)
+        verification = event.verification
+        entry.evidence.update(verification.evidence)
         if entry.standing in (None, Standing.INSTALLED):
-            entry.standing, entry.reason = outcome.standing, outcome.reason
-        if outcome.standing is Standing.INSTALLED and entry.installed_ns is None:
+            entry.standing, entry.reason = verification.standing, verification.reason
+        if verification.standing is Standing.INSTALLED and entry.installed_ns is None:
             entry.installed_ns = now_ns
         effects: list[NemesisEffect] = []
-        if outcome.standing is not Standing.INSTALLED:
-            effects.append(Note(f"{entry.step}: {outcome.standing}: {outcome.reason}"))
+        if verification.standing is not Standing.INSTALLED:
+            effects.append(Note(f"{entry.step}: {verification.standing}: {verification.reason}"))
         if self._final:
             if not isinstance(entry.fault, Campaign):
                 entry.healing, entry.healed_ns = True, None
@@ -222,9 +222,9 @@ class Ledger:
     def _healed(self, entry: Entry, event: Happened, now_ns: int) -> tuple[NemesisEffect, ...]:
         """Note what came of a heal; a failed one is tried again by the final heal."""
         entry.unhealed = max(0, entry.unhealed - 1)
-        if event.outcome.standing is Standing.UNKNOWN:
-            entry.heal_problem = event.outcome.reason
-            return (Note(f"{entry.step}: heal failed: {event.outcome.reason}"),)
+        if event.verification.standing is Standing.UNKNOWN:
+            entry.heal_problem = event.verification.reason
+            return (Note(f"{entry.step}: heal failed: {event.verification.reason}"),)
         if entry.healing and not entry.unhealed and (entry.heal_problem is None or self._final):
             entry.healed_ns = now_ns
             self._busy = {key: owner for key, owner in self._busy.items() if owner != entry.id}

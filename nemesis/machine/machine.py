@@ -28,7 +28,7 @@ from nemesis.schedule import After, At, Episode, Schedule, Wait
 
 from .aim import Scale
 from .ledger import Ledger
-from .record import EpisodeRun, Record
+from .record import EpisodeRun, InjectionRecord
 from .roles import Unbound, bind
 from .running import Running
 from .sight import Sight
@@ -87,9 +87,9 @@ class Machine:
         return self._phase is Phase.OVER
 
     @property
-    def record(self) -> Record:
+    def record(self) -> InjectionRecord:
         """What was really done so far."""
-        return Record(episodes=tuple(self._runs), faults=self._ledger.record())
+        return InjectionRecord(episodes=tuple(self._runs), faults=self._ledger.record())
 
     @property
     def wake_ns(self) -> int | None:

@@ -49,7 +49,7 @@ class EpisodeRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     trouble: tuple[str, ...] = ()
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True):
+class InjectionRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that was done, in order."""
 
     schema: int = RECORD_SCHEMA

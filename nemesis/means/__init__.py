@@ -1,7 +1,7 @@
 """Faults made real on a cluster: ``inject`` and ``heal``, one module a family.
 
-Both always return an `Outcome`, in bounded time. *Installed* means read back and so; for a heal: whole
-again. A cluster may be somebody's plug-in, so whatever it raises is caught here, at the edge, and
+Both always return a `Verification`, in bounded time. *Installed* means read back and so; for a heal:
+whole again. A cluster may be somebody's plug-in, so whatever it raises is caught here, at the edge, and
 becomes *unknown* with the reason.
 """
 
@@ -18,12 +18,12 @@ from nemesis.faults import (
     Fault,
     FillDisk,
     Kill,
-    Outcome,
     Pause,
     Slow,
     SlowApply,
     SlowSync,
     Standing,
+    Verification,
 )
 from targets.cluster import LinkState, Open, Unsupported
 
@@ -45,33 +45,33 @@ HEAL_GAP_S: Final = 0.2
 __all__ = ["heal", "inject"]
 
 
-async def inject(cluster: Cluster, fault: Fault) -> Outcome:
+async def inject(cluster: Cluster, fault: Fault) -> Verification:
     """Make a fault happen and verify it; never raises for what the cluster does."""
-    outcome = await _bounded(_inject(cluster, fault), INJECT_S)
-    log.info("inject fault=%r standing=%s reason=%s", fault, outcome.standing, outcome.reason)
-    return outcome
+    verification = await _bounded(_inject(cluster, fault), INJECT_S)
+    log.info("inject fault=%r standing=%s reason=%s", fault, verification.standing, verification.reason)
+    return verification
 
 
-async def heal(cluster: Cluster, fault: Fault, *, peers: LinkState = OPEN) -> Outcome:
+async def heal(cluster: Cluster, fault: Fault, *, peers: LinkState = OPEN) -> Verification:
     """Undo a fault, with some tries, and verify it. Undoing what is not there is nothing.
 
     ``peers`` is the state of a link between nodes when nothing is done to it.
     """
     deadline_s = RESTART_S if isinstance(fault, Kill | FillDisk) else HEAL_S
-    outcome = unknown("was not tried")
+    verification = unknown("was not tried")
     for attempt in range(HEAL_TRIES):
         if attempt:
             await asyncio.sleep(HEAL_GAP_S * attempt)
-        outcome = await _bounded(_heal(cluster, fault, peers), deadline_s)
-        if outcome.standing is not Standing.UNKNOWN:
+        verification = await _bounded(_heal(cluster, fault, peers), deadline_s)
+        if verification.standing is not Standing.UNKNOWN:
             break
-    log.info("heal fault=%r standing=%s reason=%s", fault, outcome.standing, outcome.reason)
-    return outcome
+    log.info("heal fault=%r standing=%s reason=%s", fault, verification.standing, verification.reason)
+    return verification
 
 
 def _inject(  # noqa: PLR0911 - one case a kind
     cluster: Cluster, fault: Fault
-) -> Coroutine[Any, Any, Outcome]:
+) -> Coroutine[Any, Any, Verification]:
     match fault:
         case Pause():
             return pause.inject(cluster, fault)
@@ -91,7 +91,7 @@ def _inject(  # noqa: PLR0911 - one case a kind
 
 def _heal(  # noqa: PLR0911 - one case a kind
     cluster: Cluster, fault: Fault, peers: LinkState
-) -> Coroutine[Any, Any, Outcome]:
+) -> Coroutine[Any, Any, Verification]:
     match fault:
         case Pause():
             return pause.heal(cluster, fault)
@@ -109,12 +109,12 @@ def _heal(  # noqa: PLR0911 - one case a kind
             return disk.heal(cluster, fault)
 
 
-async def _nothing() -> Outcome:
+async def _nothing() -> Verification:
     return installed()
 
 
-async def _bounded(attempt: Coroutine[Any, Any, Outcome], deadline_s: float) -> Outcome:
-    """Await an attempt for a bounded time, and make an outcome of whatever it raises."""
+async def _bounded(attempt: Coroutine[Any, Any, Verification], deadline_s: float) -> Verification:
+    """Await an attempt for a bounded time, and make a verification of whatever it raises."""
     try:
         async with asyncio.timeout(deadline_s):
             return await attempt

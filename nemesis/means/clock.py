@@ -16,7 +16,7 @@ from targets.cluster import ClockBend, NodeStatus, Primitive, ProcessState
 from .common import Ineffective, Unverified, gone, installed, skipped, unsupported
 
 if TYPE_CHECKING:
-    from nemesis.faults import BendClock, Outcome
+    from nemesis.faults import BendClock, Verification
     from targets.cluster import Cluster
 
 MEASURED_S: Final = 0.15
@@ -29,7 +29,7 @@ WALL_ERROR_NS: Final = 60 * MS
 """What a step may be off: two statuses some milliseconds apart on a busy machine."""
 
 
-async def inject(cluster: Cluster, fault: BendClock) -> Outcome:
+async def inject(cluster: Cluster, fault: BendClock) -> Verification:
     """Bend the node's clocks and measure them."""
     bend = fault.bend
     wants = [Primitive.CLOCK_RATE] if bend.rate_ppm else []
@@ -55,7 +55,7 @@ async def inject(cluster: Cluster, fault: BendClock) -> Outcome:
     return installed(node=fault.node, **evidence)
 
 
-async def heal(cluster: Cluster, fault: BendClock) -> Outcome:
+async def heal(cluster: Cluster, fault: BendClock) -> Verification:
     """Set the node's clocks right; a node that is not running has nothing to measure."""
     await cluster.bend_clock(fault.node, ClockBend())
     if cluster.state(fault.node) is not ProcessState.RUNNING:

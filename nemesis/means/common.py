@@ -1,7 +1,7 @@
 """What every family of means shares: what an attempt came to, and how long it may take.
 
 A means first asks the cluster whether it can do the thing at all, then does it, then reads back whether
-it took hold. Whatever goes wrong on the way becomes an `Outcome`: a fault that is not known to have
+it took hold. Whatever goes wrong on the way becomes a `Verification`: a fault that is not known to have
 happened must not be counted, and a heal that failed must be told, but neither may end the run.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from nemesis.faults import Outcome, Standing
+from nemesis.faults import Standing, Verification
 from targets.cluster import Cluster, Primitive, ProcessState
 
 if TYPE_CHECKING:
@@ -30,19 +30,19 @@ class Unverified(Exception):  # noqa: N818 - an answer, not a failure
     """Whether the fault took hold (or the heal did) could not be read back, or it half did."""
 
 
-def installed(**evidence: Any) -> Outcome:
+def installed(**evidence: Any) -> Verification:
     """Return that it took hold, with what was read back."""
-    return Outcome(Standing.INSTALLED, evidence)
+    return Verification(Standing.INSTALLED, evidence)
 
 
-def skipped(reason: str) -> Outcome:
+def skipped(reason: str) -> Verification:
     """Return that it was not possible."""
-    return Outcome(Standing.SKIPPED, {}, reason)
+    return Verification(Standing.SKIPPED, {}, reason)
 
 
-def unknown(reason: str) -> Outcome:
+def unknown(reason: str) -> Verification:
     """Return that nobody knows."""
-    return Outcome(Standing.UNKNOWN, {}, reason)
+    return Verification(Standing.UNKNOWN, {}, reason)
 
 
 def unsupported(cluster: Cluster, primitives: Iterable[Primitive]) -> str | None:

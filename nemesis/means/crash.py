@@ -9,11 +9,11 @@ from targets.cluster import Primitive, ProcessState
 from .common import Unverified, gone, installed, skipped, states, unsupported
 
 if TYPE_CHECKING:
-    from nemesis.faults import Kill, Outcome
+    from nemesis.faults import Kill, Verification
     from targets.cluster import Cluster
 
 
-async def inject(cluster: Cluster, fault: Kill) -> Outcome:
+async def inject(cluster: Cluster, fault: Kill) -> Verification:
     """Kill the nodes; every one must then be gone."""
     reason = unsupported(cluster, [Primitive.KILL]) or gone(cluster, fault.nodes)
     if reason is not None:
@@ -27,7 +27,7 @@ async def inject(cluster: Cluster, fault: Kill) -> Outcome:
     return installed(states={node: state.value for node, state in found.items()})
 
 
-async def heal(cluster: Cluster, fault: Kill) -> Outcome:
+async def heal(cluster: Cluster, fault: Kill) -> Verification:
     """Start what is gone; a node that runs is left alone."""
     boots: dict[str, int] = {}
     for node in fault.nodes:

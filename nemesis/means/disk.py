@@ -18,7 +18,7 @@ from . import crash
 from .common import gone, installed, skipped, states, unsupported
 
 if TYPE_CHECKING:
-    from nemesis.faults import FillDisk, Outcome
+    from nemesis.faults import FillDisk, Verification
     from targets.cluster import Cluster
 
 ROOM_BYTES: Final = 10
@@ -28,7 +28,7 @@ LOOKED_S: Final = 1.0
 LOOK_S: Final = 0.01
 
 
-async def inject(cluster: Cluster, fault: FillDisk) -> Outcome:
+async def inject(cluster: Cluster, fault: FillDisk) -> Verification:
     """Leave the nodes no room, and look for a while whether they end of it."""
     reason = unsupported(cluster, [Primitive.DISK_ROOM]) or gone(cluster, fault.nodes)
     if reason is not None:
@@ -44,7 +44,7 @@ async def inject(cluster: Cluster, fault: FillDisk) -> Outcome:
     return installed(room_bytes=ROOM_BYTES, states={node: state.value for node, state in found.items()})
 
 
-async def heal(cluster: Cluster, fault: FillDisk) -> Outcome:
+async def heal(cluster: Cluster, fault: FillDisk) -> Verification:
     """Free the room where a node still lives; start what has ended."""
     for node in fault.nodes:
         if cluster.state(node) is not ProcessState.GONE:

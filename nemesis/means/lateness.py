@@ -10,11 +10,11 @@ from targets.cluster import Primitive, ProcessState
 from .common import gone, installed, skipped, unsupported
 
 if TYPE_CHECKING:
-    from nemesis.faults import Outcome
+    from nemesis.faults import Verification
     from targets.cluster import Cluster
 
 
-async def inject(cluster: Cluster, fault: SlowApply | SlowSync) -> Outcome:
+async def inject(cluster: Cluster, fault: SlowApply | SlowSync) -> Verification:
     """Set the knob on every node."""
     primitive = Primitive.APPLY_DELAY if isinstance(fault, SlowApply) else Primitive.SYNC_DELAY
     reason = unsupported(cluster, [primitive]) or gone(cluster, fault.nodes)
@@ -25,7 +25,7 @@ async def inject(cluster: Cluster, fault: SlowApply | SlowSync) -> Outcome:
     return installed(nodes=list(fault.nodes), delay_ns=fault.delay_ns)
 
 
-async def heal(cluster: Cluster, fault: SlowApply | SlowSync) -> Outcome:
+async def heal(cluster: Cluster, fault: SlowApply | SlowSync) -> Verification:
     """Turn the knob back; a node that is gone comes back without the delay."""
     for node in fault.nodes:
         if cluster.state(node) is not ProcessState.GONE:

@@ -14,13 +14,13 @@ from targets.cluster import Primitive, ProcessState
 from .common import installed, skipped, unknown, unsupported
 
 if TYPE_CHECKING:
-    from nemesis.faults import Campaign, Outcome
+    from nemesis.faults import Campaign, Verification
     from targets.cluster import Cluster
 
 LOOKED_S: Final = 0.1
 
 
-async def inject(cluster: Cluster, fault: Campaign) -> Outcome:
+async def inject(cluster: Cluster, fault: Campaign) -> Verification:
     """Ask, and look what the node says of itself before and soon after."""
     reason = unsupported(cluster, [Primitive.CAMPAIGN])
     if reason is None and cluster.state(fault.node) is not ProcessState.RUNNING:

@@ -12,7 +12,7 @@ from .common import Unverified, installed, skipped, unsupported
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from nemesis.faults import Outcome
+    from nemesis.faults import Verification
     from targets.cluster import Cluster, Link
 
 
@@ -42,7 +42,7 @@ def wanted(fault: Cut | Slow) -> LinkState:
             return Delayed(delay_ns)
 
 
-async def inject(cluster: Cluster, fault: Cut | Slow) -> Outcome:
+async def inject(cluster: Cluster, fault: Cut | Slow) -> Verification:
     """Put the links into their state. Nothing is awaited before that: a cut must be in time."""
     reason = unsupported(cluster, needs(fault))
     if reason is not None:
@@ -52,7 +52,7 @@ async def inject(cluster: Cluster, fault: Cut | Slow) -> Outcome:
     return _set(cluster, dict.fromkeys(fault.links, wanted(fault)))
 
 
-async def heal(cluster: Cluster, fault: Cut | Slow, *, peers: LinkState) -> Outcome:
+async def heal(cluster: Cluster, fault: Cut | Slow, *, peers: LinkState) -> Verification:
     """Put the links back as they are when nothing is done to them."""
     return _set(cluster, {link: whole(link, peers) for link in fault.links})
 
@@ -62,7 +62,7 @@ def whole(link: Link, peers: LinkState) -> LinkState:
     return Open() if CLIENTS in (link.source, link.target) else peers
 
 
-def _set(cluster: Cluster, states: Mapping[Link, LinkState]) -> Outcome:
+def _set(cluster: Cluster, states: Mapping[Link, LinkState]) -> Verification:
     for link, state in states.items():
         cluster.set_link(link, state)
     for link, state in states.items():

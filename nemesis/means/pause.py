@@ -9,11 +9,11 @@ from targets.cluster import Primitive, ProcessState
 from .common import Unverified, gone, installed, skipped, states, unsupported
 
 if TYPE_CHECKING:
-    from nemesis.faults import Outcome, Pause
+    from nemesis.faults import Pause, Verification
     from targets.cluster import Cluster
 
 
-async def inject(cluster: Cluster, fault: Pause) -> Outcome:
+async def inject(cluster: Cluster, fault: Pause) -> Verification:
     """Freeze the nodes; every one must then be stopped."""
     reason = unsupported(cluster, [Primitive.PAUSE]) or gone(cluster, fault.nodes)
     if reason is not None:
@@ -27,7 +27,7 @@ async def inject(cluster: Cluster, fault: Pause) -> Outcome:
     return installed(states={node: state.value for node, state in found.items()})
 
 
-async def heal(cluster: Cluster, fault: Pause) -> Outcome:
+async def heal(cluster: Cluster, fault: Pause) -> Verification:
     """Let the nodes go on; one that died meanwhile is not frozen either."""
     for node in fault.nodes:
         await cluster.resume(node)

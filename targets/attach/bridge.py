@@ -1,9 +1,9 @@
 """Between the harness, which speaks in messages, and somebody's client, which is coroutines.
 
 A node's bridge listens on loopback. A connection to it is one process's: it has a client of its own,
-connected to the node when the first operation comes, and answers each `Call` with an `Outcome`. When the
-harness drops the connection, as it does with every overdue answer, the client's coroutine is cancelled
-and the client closed; nothing it may still say is heard. What a client raises is its answer.
+connected to the node when the first operation comes, and answers each `Call` with a `Completion`. When
+the harness drops the connection, as it does with every overdue answer, the client's coroutine is
+cancelled and the client closed; nothing it may still say is heard. What a client raises is its answer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 
 from checker.events import MISMATCH, EventType
 from targets.request import RequestSession, unknown
-from targets.session import Call, Outcome
+from targets.session import Call, Completion
 
 from .client import Definite
 
@@ -31,36 +31,36 @@ LINE_MAX: Final = 1 << 20
 CLOSE_S: Final = 1.0
 
 _calls: Final = msgspec.json.Decoder(Call)
-_outcomes: Final = msgspec.json.Decoder(Outcome)
+_completions: Final = msgspec.json.Decoder(Completion)
 
 
 class BridgeSpeech:
-    """See `targets.request.Speech`: calls go as they are, outcomes come back as they are."""
+    """See `targets.request.Speech`: calls go as they are, completions come back as they are."""
 
     def ask(self, call: Call, number: int) -> Call:
         """Return the call."""
         del number
         return call
 
-    def number(self, answer: Outcome) -> None:
+    def number(self, answer: Completion) -> None:
         """Outcomes come in order."""
 
-    def heard(self, call: Call, answer: Outcome) -> Outcome:
-        """Return the outcome."""
+    def heard(self, call: Call, answer: Completion) -> Completion:
+        """Return the completion."""
         del call
         return answer
 
 
 class LineReader:
-    """Bytes of one connection in, outcomes out."""
+    """Bytes of one connection in, completions out."""
 
     def __init__(self) -> None:
         self._kept = b""
 
-    def feed(self, data: bytes) -> list[Outcome]:
-        """Return whole outcomes."""
+    def feed(self, data: bytes) -> list[Completion]:
+        """Return whole completions."""
         *lines, self._kept = (self._kept + data).split(b"\n")
-        return [_outcomes.decode(line) for line in lines]
+        return [_completions.decode(line) for line in lines]
 
 
 class BridgeClient:
@@ -142,8 +142,8 @@ class Bridge:
                     for task in (answering, leaving):
                         task.cancel()
                     await asyncio.gather(answering, leaving, return_exceptions=True)
-                connected, outcome = answering.result()
-                writer.write(msgspec.json.encode(outcome) + b"\n")
+                connected, completion = answering.result()
+                writer.write(msgspec.json.encode(completion) + b"\n")
                 if not connected:
                     return
         finally:
@@ -151,28 +151,28 @@ class Bridge:
                 async with asyncio.timeout(CLOSE_S):
                     await client.close()
 
-    async def _answer(self, client: Client, call: Call, *, connected: bool) -> tuple[bool, Outcome]:
+    async def _answer(self, client: Client, call: Call, *, connected: bool) -> tuple[bool, Completion]:
         """Return whether the connection can be used again, and what came of the call."""
         if not connected:
             try:
                 await client.connect(*self._address())
             except Exception as error:  # noqa: BLE001 - somebody else's code: whatever it is, nothing was sent
-                return False, Outcome(EventType.FAIL, call.value, f"not-connected: {error}")
+                return False, Completion(EventType.FAIL, call.value, f"not-connected: {error}")
         try:
             return True, await _invoke(client, call, f"{self._space}/{call.key}")
         except Definite as error:
-            return True, Outcome(EventType.FAIL, call.value, str(error) or "refused")
+            return True, Completion(EventType.FAIL, call.value, str(error) or "refused")
         except Exception as error:  # noqa: BLE001 - somebody else's code: whatever it is, nobody knows
             return False, unknown(call, f"{type(error).__name__}: {error}")
 
 
-async def _invoke(client: Client, call: Call, key: str) -> Outcome:
+async def _invoke(client: Client, call: Call, key: str) -> Completion:
     match call.f:
         case "read":
-            return Outcome(EventType.OK, await client.read(key))
+            return Completion(EventType.OK, await client.read(key))
         case "write":
             await client.write(key, call.value)
-            return Outcome(EventType.OK, call.value)
+            return Completion(EventType.OK, call.value)
         case "cas":
             old, new = call.value
             swapped: Any = await client.cas(key, old, new)
@@ -180,9 +180,9 @@ async def _invoke(client: Client, call: Call, key: str) -> Outcome:
                 said = f"cas returned {swapped!r}, neither True nor False"
                 return unknown(call, "unexpected-answer", unexpected=said)
             return (
-                Outcome(EventType.OK, call.value)
+                Completion(EventType.OK, call.value)
                 if swapped
-                else Outcome(EventType.FAIL, call.value, MISMATCH)
+                else Completion(EventType.FAIL, call.value, MISMATCH)
             )
         case _:
             raise Definite(f"no operation {call.f}")

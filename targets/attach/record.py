@@ -36,7 +36,7 @@ class Attached(msgspec.Struct, frozen=True):
     process: Identity | None
 
 
-class Record(msgspec.Struct, frozen=True):
+class Attachment(msgspec.Struct, frozen=True):
     """All of a run's."""
 
     host: str
@@ -46,7 +46,7 @@ class Record(msgspec.Struct, frozen=True):
 def save(directory: Runtime, containers: Mapping[str, Container]) -> None:
     """Write down what was found."""
     attached = tuple(Attached(node, one.id, one.identity) for node, one in containers.items())
-    record = Record(runtime.this_host(), attached)
+    record = Attachment(runtime.this_host(), attached)
     runtime.replace(directory.path / ATTACHED, msgspec.json.encode(record))
 
 
@@ -124,9 +124,9 @@ def _start(client: Client, one: Attached) -> bool:
     return True
 
 
-def _read(found: runtime.Found) -> Record | None:
+def _read(found: runtime.Found) -> Attachment | None:
     try:
-        record = msgspec.json.decode((found.path / ATTACHED).read_bytes(), type=Record)
+        record = msgspec.json.decode((found.path / ATTACHED).read_bytes(), type=Attachment)
     except (OSError, msgspec.DecodeError):
         return None
     return record if record.host == runtime.this_host() else None

@@ -20,7 +20,7 @@ import msgspec
 from checker.events import MISMATCH, EventType, ReadPath, Served
 from targets.http import HttpRequest, HttpResponse
 from targets.request import UNEXPECTED, unknown
-from targets.session import Call, Outcome
+from targets.session import Call, Completion
 
 READ_MODES: Final = ("linearizable", "serializable")
 PREFIX: Final = "lantern/"
@@ -62,7 +62,7 @@ class EtcdSpeech:
     def number(self, answer: HttpResponse) -> None:
         """HTTP answers in order."""
 
-    def heard(self, call: Call, answer: HttpResponse) -> Outcome:
+    def heard(self, call: Call, answer: HttpResponse) -> Completion:
         """Return what the gateway's answer means."""
         try:
             said = msgspec.json.decode(answer.body, type=dict[str, Any])
@@ -77,16 +77,16 @@ class EtcdSpeech:
             case "read":
                 found = said.get("kvs", [])
                 value = json.loads(base64.b64decode(found[0]["value"])) if found else None
-                return Outcome(EventType.OK, value, evidence=served)
+                return Completion(EventType.OK, value, evidence=served)
             case "cas" if not said.get("succeeded", False):
-                return Outcome(EventType.FAIL, call.value, MISMATCH, evidence=served)
+                return Completion(EventType.FAIL, call.value, MISMATCH, evidence=served)
             case _:
-                return Outcome(EventType.OK, call.value, evidence=served)
+                return Completion(EventType.OK, call.value, evidence=served)
 
 
-def _refused(call: Call, status: int, error: str) -> Outcome:
+def _refused(call: Call, status: int, error: str) -> Completion:
     if error.startswith(DEFINITE):
-        return Outcome(EventType.FAIL, call.value, error)
+        return Completion(EventType.FAIL, call.value, error)
     if status in (400, 404) or not error:
         return unknown(call, UNEXPECTED, unexpected=f"HTTP {status}: {error or 'no reason'}")
     return unknown(call, error)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from checker.events import EventType
 from targets.request import UNEXPECTED, unknown
-from targets.session import Call, Outcome
+from targets.session import Call, Completion
 
 from .messages import Code, Op, Request, Response
 
@@ -24,12 +24,12 @@ class LeaseKvSpeech:
         """Return the request's id."""
         return answer.id
 
-    def heard(self, call: Call, answer: Response) -> Outcome:
+    def heard(self, call: Call, answer: Response) -> Completion:
         """Return what an answer to ``call`` means."""
         match answer.code:
             case None:
                 value = answer.value if call.f == Op.READ else call.value
-                return Outcome(EventType.OK, value, None, answer.evidence, answer.leader)
+                return Completion(EventType.OK, value, None, answer.evidence, answer.leader)
             case Code.MISMATCH if call.f != Op.CAS:
                 return unknown(call, UNEXPECTED, unexpected=f"MISMATCH in answer to a {call.f}")
             case code:
@@ -37,4 +37,4 @@ class LeaseKvSpeech:
                 hinted = code is Code.NOT_LEADER and answer.leader is not None
                 error = f"{code.value}: {answer.leader}" if hinted else code.value
                 kind = EventType.FAIL if definite else EventType.INFO
-                return Outcome(kind, call.value, error, answer.evidence, answer.leader)
+                return Completion(kind, call.value, error, answer.evidence, answer.leader)

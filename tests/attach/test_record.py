@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from targets.attach import record
-from targets.attach.record import Attached, Record
+from targets.attach.record import Attached, Attachment
 from targets.docker.engine import Engine
 from targets.local import runtime
 from targets.local.heal import ATTACHED
@@ -49,7 +49,7 @@ def left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     host = runtime.this_host()
     (path / MANIFEST).write_bytes(msgspec.json.encode(Manifest(run="r", host=host)))
     attached = tuple(Attached(node, f"id-{node}", None) for node in ("n1", "n2", "n3"))
-    (path / ATTACHED).write_bytes(msgspec.json.encode(Record(host, attached)))
+    (path / ATTACHED).write_bytes(msgspec.json.encode(Attachment(host, attached)))
     return path
 
 

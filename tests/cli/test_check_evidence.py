@@ -14,7 +14,7 @@ from harness.plan import plan_from
 from harness.plan.dump import dump, to_yaml
 from harness.run.injected import schedule_of
 from nemesis.faults import Pause, Standing
-from nemesis.machine import Record
+from nemesis.machine import InjectionRecord
 from nemesis.machine.record import Injected
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def test_who_served_a_stale_read_and_the_faults_then_are_told_as_the_run_tells_t
         healed_ns=500 * MS,
     )
     load_ns = (200 * MS, 900 * MS)
-    schedule = schedule_of("a-run", load_ns, Record(faults=(paused,)))
+    schedule = schedule_of("a-run", load_ns, InjectionRecord(faults=(paused,)))
     (run / "schedule.yaml").write_bytes(to_yaml(schedule))
     code, said = judged(lantern, run)
     assert (code, said["violation"]["kind"]) == (1, "history")

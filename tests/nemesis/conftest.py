@@ -20,7 +20,7 @@ import yaml
 
 from checker.events import EventType
 from nemesis import Machine, parse
-from nemesis.faults import Cut, Fault, Outcome, Slow, Standing
+from nemesis.faults import Cut, Fault, Slow, Standing, Verification
 from nemesis.ports import (
     Completed,
     Happened,
@@ -127,14 +127,15 @@ def inputs(  # noqa: C901, PLR0912 - one case a line
             yield Completed(f, key, None, EventType(outcome), node, said)
         case ["installed", *numbers]:
             for number in numbers:
-                yield Happened(int(number), Outcome(Standing.INSTALLED, {"seen": True}))
+                yield Happened(int(number), Verification(Standing.INSTALLED, {"seen": True}))
         case ["skipped" | "unknown" as standing, number, *reason]:
-            yield Happened(int(number), Outcome(Standing(standing), {}, " ".join(reason)))
+            yield Happened(int(number), Verification(Standing(standing), {}, " ".join(reason)))
         case ["healed", *numbers]:
             for number in numbers:
-                yield Happened(int(number), Outcome(Standing.INSTALLED), healed=True)
+                yield Happened(int(number), Verification(Standing.INSTALLED), healed=True)
         case ["unhealed", number, *reason]:
-            yield Happened(int(number), Outcome(Standing.UNKNOWN, {}, " ".join(reason)), healed=True)
+            told = Verification(Standing.UNKNOWN, {}, " ".join(reason))
+            yield Happened(int(number), told, healed=True)
         case ["heal-now"]:
             yield HealNow()
         case ["wake"]:

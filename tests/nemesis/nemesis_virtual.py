@@ -25,12 +25,12 @@ from nemesis.faults import (
     Fault,
     Flight,
     Kill,
-    Outcome,
     Pause,
     Slow,
     SlowApply,
     SlowSync,
     Standing,
+    Verification,
 )
 from nemesis.ports import (
     Completed,
@@ -172,7 +172,7 @@ class Run:
                 self.notes.append(effect)
 
     def report(self, number: int, *, healed: bool) -> None:
-        told = Happened(number, Outcome(Standing.INSTALLED), healed=healed)
+        told = Happened(number, Verification(Standing.INSTALLED), healed=healed)
         self.world.at(self.world.now_ns + REPORT_NS, lambda: self.tell(told))
 
     def make(self, fault: Fault) -> None:  # noqa: C901, PLR0912 - one case a kind

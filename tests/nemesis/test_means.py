@@ -17,12 +17,12 @@ from nemesis.faults import (
     FillDisk,
     Flight,
     Kill,
-    Outcome,
     Pause,
     Slow,
     SlowApply,
     SlowSync,
     Standing,
+    Verification,
 )
 from nemesis.means import clock, disk, leader
 from targets.cluster import (
@@ -76,7 +76,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disk, "LOOKED_S", 0.05)
 
 
-def run(attempt: Coroutine[object, object, Outcome]) -> Outcome:
+def run(attempt: Coroutine[object, object, Verification]) -> Verification:
     return asyncio.run(attempt)
 
 
@@ -85,8 +85,8 @@ def test_a_fault_the_cluster_cannot_make_is_skipped_by_name_and_touches_nothing(
     cluster: FakeCluster, fault: Fault, primitive: Primitive
 ) -> None:
     cluster.missing = {primitive}
-    outcome = run(means.inject(cluster, fault))
-    assert outcome == Outcome(Standing.SKIPPED, {}, f"no {primitive} here")
+    verification = run(means.inject(cluster, fault))
+    assert verification == Verification(Standing.SKIPPED, {}, f"no {primitive} here")
     assert cluster.calls == []
 
 
@@ -94,9 +94,9 @@ def test_a_fault_the_cluster_cannot_make_is_skipped_by_name_and_touches_nothing(
 def test_a_fault_is_installed_with_what_was_read_back_and_heals_twice(
     cluster: FakeCluster, fault: Fault, _primitive: Primitive
 ) -> None:
-    outcome = run(means.inject(cluster, fault))
-    assert (outcome.standing, outcome.reason) == (Standing.INSTALLED, None)
-    assert outcome.evidence
+    verification = run(means.inject(cluster, fault))
+    assert (verification.standing, verification.reason) == (Standing.INSTALLED, None)
+    assert verification.evidence
     for _ in range(2):
         assert run(means.heal(cluster, fault)).standing is Standing.INSTALLED
     assert {node.state for node in cluster.known.values()} == {ProcessState.RUNNING}
@@ -112,9 +112,9 @@ def test_a_node_that_is_gone_is_skipped_not_counted(
     if isinstance(fault, Cut | Slow):
         return  # links are there without their nodes
     cluster.known["n1"].state = ProcessState.GONE
-    outcome = run(means.inject(cluster, fault))
-    assert outcome.standing is Standing.SKIPPED
-    assert outcome.reason in {"n1 not running", "n1 is gone"}
+    verification = run(means.inject(cluster, fault))
+    assert verification.standing is Standing.SKIPPED
+    assert verification.reason in {"n1 not running", "n1 is gone"}
 
 
 @pytest.mark.parametrize(
@@ -131,9 +131,9 @@ def test_a_fault_without_effect_does_not_count(
     cluster: FakeCluster, method: str, fault: Fault, standing: Standing
 ) -> None:
     cluster.deaf = {method}
-    outcome = run(means.inject(cluster, fault))
-    assert outcome.standing is standing
-    assert outcome.reason
+    verification = run(means.inject(cluster, fault))
+    assert verification.standing is standing
+    assert verification.reason
 
 
 @pytest.mark.parametrize(
@@ -190,8 +190,8 @@ def test_a_clock_that_stays_bent_is_no_heal_and_a_frozen_node_has_none_to_measur
 
 def test_a_clock_that_cannot_be_read_is_unknown(cluster: FakeCluster) -> None:
     cluster.known["n1"].state = ProcessState.STOPPED
-    outcome = run(means.inject(cluster, SLOWER))
-    assert outcome.standing is Standing.UNKNOWN
+    verification = run(means.inject(cluster, SLOWER))
+    assert verification.standing is Standing.UNKNOWN
 
 
 @pytest.mark.parametrize(("fault", "_primitive"), EVERY)
@@ -212,8 +212,11 @@ def test_what_a_target_did_not_answer_is_said_in_its_own_words(
         raise TimeoutError(f"{node} was asked and did not answer")
 
     monkeypatch.setattr(cluster, "set_apply_delay", silent)
-    outcome = run(means.inject(cluster, SlowApply(("n1",), 1_000_000)))
-    assert (outcome.standing, outcome.reason) == (Standing.UNKNOWN, "n1 was asked and did not answer")
+    verification = run(means.inject(cluster, SlowApply(("n1",), 1_000_000)))
+    assert (verification.standing, verification.reason) == (
+        Standing.UNKNOWN,
+        "n1 was asked and did not answer",
+    )
 
 
 def test_a_call_that_never_returns_ends_at_its_deadline(cluster: FakeCluster) -> None:

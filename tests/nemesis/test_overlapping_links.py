@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nemesis.faults import Cut, Fault, Flight, Outcome, Slow, Standing
+from nemesis.faults import Cut, Fault, Flight, Slow, Standing, Verification
 from nemesis.machine.ledger import Entry, Ledger
 from nemesis.ports import Happened, Heal, Inject, NemesisEffect
 from targets.cluster import Link
@@ -54,10 +54,12 @@ class Network:
             match effect:
                 case Inject(number, (Cut() | Slow()) as fault):
                     self.state.update(dict.fromkeys(fault.links, firmness(fault)))
-                    self.obey(self.ledger.happened(Happened(number, Outcome(Standing.INSTALLED)), 1))
+                    self.obey(
+                        self.ledger.happened(Happened(number, Verification(Standing.INSTALLED)), 1)
+                    )
                 case Heal(number, (Cut() | Slow()) as fault):
                     self.state.update(dict.fromkeys(fault.links, OPEN))
-                    done = Happened(number, Outcome(Standing.INSTALLED), healed=True)
+                    done = Happened(number, Verification(Standing.INSTALLED), healed=True)
                     self.obey(self.ledger.happened(done, 1))
                 case _:
                     raise AssertionError(effect)

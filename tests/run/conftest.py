@@ -21,9 +21,9 @@ import pytest
 from checker.events import Served
 from harness.run.conductor import Conductor
 from harness.run.generator import Generator, Workload
-from harness.run.ports import Finished, ForProcess, FromSession, PollStatus, Record, Timing, WakeUp
+from harness.run.ports import AddEvent, Finished, ForProcess, FromSession, PollStatus, Timing, WakeUp
 from nemesis import Machine, Schedule
-from nemesis.faults import Outcome, Standing
+from nemesis.faults import Standing, Verification
 from nemesis.ports import Happened, Heal, Inject, StatusSeen
 from targets.clock import MS, SECOND, Reading
 from targets.cluster import NodeStatus, Role
@@ -156,7 +156,7 @@ class VirtualRun:
         """Step the conductor and carry its effects out."""
         for effect in self.conductor.step(event, self.now_ns):
             match effect:
-                case Record(line):
+                case AddEvent(line):
                     self.events.append(line)
                 case ForProcess(process, Open(node)):
                     self._connected[process] = (next(self._connections), node)
@@ -173,7 +173,7 @@ class VirtualRun:
                     self.orders.append(effect)
                     if self.reports:
                         report = Happened(
-                            number, Outcome(Standing.INSTALLED), healed=isinstance(effect, Heal)
+                            number, Verification(Standing.INSTALLED), healed=isinstance(effect, Heal)
                         )
                         self.at(self.now_ns + MS, report)
                 case Finished():

@@ -19,7 +19,7 @@ from checker.verdict import Outcome as CheckOutcome
 from harness.run.generator import UNKNOWN_MAX
 from harness.run.ports import Broken, Interrupt, NodeGone
 from nemesis import parse
-from nemesis.faults import Outcome, Standing
+from nemesis.faults import Standing, Verification
 from nemesis.ports import Completed, Happened, Heal, Inject, Probe
 from nemesis.ports import WakeUp as NemesisWakeUp
 from targets.clock import MS, SECOND
@@ -327,7 +327,7 @@ def test_a_heal_that_failed_is_told_and_its_fault_stays_on_the_books(virtual_run
         for order in run.orders:
             healed = isinstance(order, Heal)
             standing = Standing.UNKNOWN if healed else Standing.INSTALLED
-            run.feed(Happened(order.id, Outcome(standing, reason="no answer"), healed=healed))
+            run.feed(Happened(order.id, Verification(standing, reason="no answer"), healed=healed))
         run.orders.clear()
         run.at(run.now_ns + 10 * MS, report)
 

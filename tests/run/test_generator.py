@@ -13,7 +13,7 @@ from checker.events import EventType, ReadPath
 from harness.run.final import TRIES, FinalReads
 from harness.run.generator import RETRY_NS, UNKNOWN_MAX, Generator, Kind, Workload, seating, seats_min
 from targets.clock import MS, SECOND
-from targets.session import Outcome
+from targets.session import Completion
 
 if TYPE_CHECKING:
     from targets.session import Call
@@ -34,7 +34,7 @@ def drawn(generator: Generator, rounds: int) -> list[tuple[int, Call, str]]:
         for slot in range(len(generator.seats)):
             call, node = generator.next(slot, turn)
             calls.append((slot, call, node))
-            generator.ended(slot, call, Outcome(OK, call.value), turn)
+            generator.ended(slot, call, Completion(OK, call.value), turn)
     return calls
 
 
@@ -46,7 +46,7 @@ def test_every_node_has_a_reader_that_never_leaves_it(seed: int) -> None:
     for slot in pinned:
         home = generator.seats[slot].node
         call, _ = generator.next(slot, 0)
-        generator.ended(slot, call, Outcome(EventType.FAIL, error="NOT_LEADER", leader="n2"), 0)
+        generator.ended(slot, call, Completion(EventType.FAIL, error="NOT_LEADER", leader="n2"), 0)
         assert generator.next(slot, RETRY_NS)[1] == home
 
 
@@ -74,10 +74,12 @@ def test_a_writer_goes_where_the_hint_sends_it_and_else_to_the_next_node() -> No
     slot = next(slot for slot, seat in enumerate(generator.seats) if seat.kind is Kind.WRITER)
     call, first = generator.next(slot, 0)
     other = next(node for node in NODES if node != first)
-    generator.ended(slot, call, Outcome(EventType.FAIL, error=f"NOT_LEADER: {other}", leader=other), 0)
+    generator.ended(
+        slot, call, Completion(EventType.FAIL, error=f"NOT_LEADER: {other}", leader=other), 0
+    )
     call, node = generator.next(slot, 0)
     assert node == other
-    generator.ended(slot, call, Outcome(EventType.INFO, error="timed-out"), 0)
+    generator.ended(slot, call, Completion(EventType.INFO, error="timed-out"), 0)
     assert generator.next(slot, 0)[1] == NODES[(NODES.index(other) + 1) % 3]
 
 
@@ -85,7 +87,7 @@ def test_a_mismatch_sends_nobody_away() -> None:
     generator = make()
     slot = next(slot for slot, seat in enumerate(generator.seats) if seat.kind is Kind.CAS)
     call, node = generator.next(slot, 0)
-    generator.ended(slot, call, Outcome(EventType.FAIL, call.value, "MISMATCH"), 5)
+    generator.ended(slot, call, Completion(EventType.FAIL, call.value, "MISMATCH"), 5)
     assert generator.due_ns(slot) == 5
     assert generator.next(slot, 5)[1] == node
 
@@ -104,7 +106,7 @@ def test_a_cas_starts_from_the_value_last_seen() -> None:
     slot = next(slot for slot, seat in enumerate(generator.seats) if seat.kind is Kind.CAS)
     call, _ = generator.next(slot, 0)
     assert call.value[0] is None
-    generator.ended(slot, call, Outcome(OK, call.value), 0)
+    generator.ended(slot, call, Completion(OK, call.value), 0)
     assert generator.next(slot, 0)[0].value[0] == call.value[1]
 
 
@@ -122,7 +124,7 @@ def test_a_key_is_left_when_too_many_of_its_writes_are_unknown() -> None:
     for _ in range(UNKNOWN_MAX):
         call, _ = generator.next(slot, 0)
         assert call.key == "k0"
-        generator.ended(slot, call, Outcome(EventType.INFO, call.value, "timed-out"), 0)
+        generator.ended(slot, call, Completion(EventType.INFO, call.value, "timed-out"), 0)
     assert generator.next(slot, 0)[0].key == "k1"
 
 
@@ -143,7 +145,7 @@ def test_the_rate_is_kept_and_a_stall_is_not_made_up_for() -> None:
         if len(times) == 50:
             now_ns += 5 * SECOND
         call, _ = generator.next(0, now_ns)
-        generator.ended(0, call, Outcome(OK, None), now_ns)
+        generator.ended(0, call, Completion(OK, None), now_ns)
         times.append(now_ns)
     gaps = [late - early for early, late in pairwise(times)]
     assert min(gaps) >= 50 * MS

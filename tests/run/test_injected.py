@@ -9,7 +9,7 @@ from harness.plan.dump import to_yaml
 from harness.run.injected import read, schedule_of, windows
 from harness.store.errors import NotARun
 from nemesis.faults import Pause, Standing
-from nemesis.machine import Record
+from nemesis.machine import InjectionRecord
 from nemesis.machine.record import EpisodeRun, Injected
 
 LOAD_NS = (1_000, 9_000)
@@ -26,7 +26,7 @@ PAUSED = Injected(
     healed_ns=300,
 )
 UNHEARD = msgspec.structs.replace(PAUSED, id=2, standing=None, installed_ns=None, healed_ns=None)
-RECORD = Record(
+RECORD = InjectionRecord(
     episodes=(EpisodeRun(episode="storm", repetition=1, began_ns=0, ended_ns=500),),
     faults=(PAUSED, UNHEARD),
 )
@@ -49,7 +49,7 @@ def test_a_file_is_read_back_as_what_was_in_force_and_when() -> None:
 
 
 def test_a_run_that_never_came_to_its_load_has_a_file_too() -> None:
-    assert read(to_yaml(schedule_of("a-run", None, Record())), name="schedule.yaml") == ()
+    assert read(to_yaml(schedule_of("a-run", None, InjectionRecord())), name="schedule.yaml") == ()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from checker.events import EventType
 from harness.run.recorder import Recorder
-from targets.session import Call, Outcome
+from targets.session import Call, Completion
 
 READ = Call("read", "x")
 
@@ -26,13 +26,13 @@ def test_a_process_opens_one_operation_at_a_time() -> None:
 
 def test_a_process_cannot_complete_what_it_did_not_invoke() -> None:
     with pytest.raises(AssertionError, match="no operation open"):
-        Recorder().complete(0, Outcome(EventType.OK), node="n1", now_ns=0)
+        Recorder().complete(0, Completion(EventType.OK), node="n1", now_ns=0)
 
 
 def test_a_process_with_an_unknown_end_is_retired() -> None:
     recorder = Recorder()
     recorder.invoke(0, Call("write", "x", 1), node="n1", now_ns=0)
-    recorder.complete(0, Outcome(EventType.INFO, 1, "timed-out"), node="n1", now_ns=1)
+    recorder.complete(0, Completion(EventType.INFO, 1, "timed-out"), node="n1", now_ns=1)
     with pytest.raises(AssertionError, match="retired"):
         recorder.invoke(0, READ, node="n1", now_ns=2)
 

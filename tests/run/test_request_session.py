@@ -9,11 +9,11 @@ from targets.session import (
     Call,
     Close,
     Closed,
+    Completion,
     DeadlinePassed,
     Done,
     Open,
     Opened,
-    Outcome,
     Refused,
     SessionInput,
     Transmit,
@@ -24,7 +24,7 @@ WRITE = Call("write", "k", 7)
 
 
 class Echo:
-    """A target that answers with an outcome; "nonsense" is what no target says."""
+    """A target that answers with an completion; "nonsense" is what no target says."""
 
     def ask(self, call: Call, number: int) -> str:
         assert number > 0
@@ -33,10 +33,10 @@ class Echo:
     def number(self, answer: str) -> None:
         assert answer
 
-    def heard(self, call: Call, answer: str) -> Outcome:
+    def heard(self, call: Call, answer: str) -> Completion:
         if answer == "nonsense":
-            return Outcome(EventType.INFO, call.value, "unexpected-answer", unexpected=answer)
-        return Outcome(EventType.OK, answer)
+            return Completion(EventType.INFO, call.value, "unexpected-answer", unexpected=answer)
+        return Completion(EventType.OK, answer)
 
 
 def _session() -> RequestSession:
@@ -52,7 +52,7 @@ def _waiting(call: Call) -> RequestSession:
 
 def test_a_connection_is_kept_for_the_same_node_and_dropped_for_another() -> None:
     session = _waiting(READ)
-    assert session.step(Answered("1"), 2) == (Done(Outcome(EventType.OK, "1")),)
+    assert session.step(Answered("1"), 2) == (Done(Completion(EventType.OK, "1")),)
     assert session.wake_ns is None
     assert session.invoke(READ, "n1", 3) == (Transmit("read"),)
     session.step(Answered("1"), 4)
@@ -64,7 +64,7 @@ def test_a_refused_connection_is_definite(call: Call) -> None:
     session = _session()
     session.invoke(call, "n1", 0)
     (done,) = session.step(Refused("no"), 1)
-    assert done == Done(Outcome(EventType.FAIL, call.value, "not-connected: no"))
+    assert done == Done(Completion(EventType.FAIL, call.value, "not-connected: no"))
 
 
 @pytest.mark.parametrize("event", [Closed("reset"), DeadlinePassed()])
@@ -74,7 +74,7 @@ def test_after_the_request_was_sent_only_a_read_certainly_had_no_effect(
 ) -> None:
     done = _waiting(call).step(event, 100)[-1]
     assert isinstance(done, Done)
-    assert done.outcome.type is kind
+    assert done.completion.type is kind
 
 
 def test_a_connection_that_is_overdue_is_dropped_before_anything_was_sent_or_after() -> None:
@@ -83,7 +83,7 @@ def test_a_connection_that_is_overdue_is_dropped_before_anything_was_sent_or_aft
     assert session.step(DeadlinePassed(), 99) == ()
     closed, done = session.step(DeadlinePassed(), 100)
     assert closed == Close()
-    assert done == Done(Outcome(EventType.FAIL, 7, "not-connected: timed-out"))
+    assert done == Done(Completion(EventType.FAIL, 7, "not-connected: timed-out"))
     assert session.invoke(WRITE, "n1", 101) == (Open("n1"),)
 
 
@@ -97,7 +97,7 @@ def test_an_answer_that_nobody_asked_for_costs_the_connection_and_is_told_with_t
     session.step(Opened(), 5)
     (done,) = session.step(Answered("3"), 6)
     unasked = "an answer to nothing that was asked"
-    assert done == Done(Outcome(EventType.OK, "3", unexpected=unasked))
+    assert done == Done(Completion(EventType.OK, "3", unexpected=unasked))
 
 
 def test_nonsense_before_anything_was_sent_leaves_nothing_open() -> None:
@@ -106,8 +106,8 @@ def test_nonsense_before_anything_was_sent_leaves_nothing_open() -> None:
     closed, done = session.step(Answered("1"), 1)
     assert closed == Close()
     assert isinstance(done, Done)
-    assert done.outcome.type is EventType.FAIL
-    assert done.outcome.unexpected
+    assert done.completion.type is EventType.FAIL
+    assert done.completion.unexpected
 
 
 @pytest.mark.parametrize("answer", [None, "nonsense"])
@@ -115,8 +115,8 @@ def test_nonsense_leaves_a_write_open_flags_it_and_drops_the_connection(answer: 
     closed, done = _waiting(WRITE).step(Answered(answer), 2)
     assert closed == Close()
     assert isinstance(done, Done)
-    assert done.outcome.type is EventType.INFO
-    assert done.outcome.unexpected
+    assert done.completion.type is EventType.INFO
+    assert done.completion.unexpected
 
 
 def test_a_late_open_is_closed_again() -> None:

@@ -45,12 +45,12 @@ def shown(effect: SessionEffect) -> str:
             return f"send #{number} {op.value} {key} {value}{forced}"
         case Close():
             return "close"
-        case Done(outcome):
-            words = [f"done {outcome.type.value} {outcome.value}"]
-            words += [f"error={outcome.error}"] if outcome.error else []
-            words += [f"term={outcome.evidence.term}"] if outcome.evidence else []
-            words += [f"leader={outcome.leader}"] if outcome.leader else []
-            words += [f"UNEXPECTED {outcome.unexpected}"] if outcome.unexpected else []
+        case Done(completion):
+            words = [f"done {completion.type.value} {completion.value}"]
+            words += [f"error={completion.error}"] if completion.error else []
+            words += [f"term={completion.evidence.term}"] if completion.evidence else []
+            words += [f"leader={completion.leader}"] if completion.leader else []
+            words += [f"UNEXPECTED {completion.unexpected}"] if completion.unexpected else []
             return " ".join(words)
     raise AssertionError(effect)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from harness.run.orders import Orders
-from nemesis.faults import Cut, Outcome, Standing
+from nemesis.faults import Cut, Standing, Verification
 from nemesis.ports import Happened, Heal, Inject
 from targets.cluster import Link
 
 ONE, OTHER = Link("n1", "n2"), Link("n1", "n3")
-DONE = Outcome(Standing.INSTALLED)
+DONE = Verification(Standing.INSTALLED)
 
 
 def test_a_link_healed_for_one_fault_is_open_for_the_other() -> None:
