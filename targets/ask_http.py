@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from .http import HttpRequest, HttpResponse, Reader, encode
+
+if TYPE_CHECKING:
+    from .cluster import Address
 
 CHUNK: Final = 65536
 
@@ -18,9 +21,7 @@ class HttpAsker:
     def __init__(self) -> None:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
-    async def ask(
-        self, address: tuple[str, int], path: str, *, within_s: float
-    ) -> dict[str, Any] | None:
+    async def ask(self, address: Address, path: str, *, within_s: float) -> dict[str, Any] | None:
         """Return the JSON object answered to an empty question, None if there is none in time."""
         try:
             async with asyncio.timeout(within_s):
@@ -34,7 +35,7 @@ class HttpAsker:
             raise
         return None
 
-    async def _exchange(self, address: tuple[str, int], request: HttpRequest) -> HttpResponse | None:
+    async def _exchange(self, address: Address, request: HttpRequest) -> HttpResponse | None:
         if self._streams is None:
             self._streams = await asyncio.open_connection(*address)
         stream, writer = self._streams

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 CLIENTS: Final = "clients"
 
+Address = tuple[str, int]
+"""A host and a port."""
+
 
 class Role(StrEnum):
     """What a node takes itself for."""
@@ -165,7 +168,7 @@ class Cluster(Protocol):
     async def stop(self) -> None:
         """Heal, end and reap everything this cluster started. Idempotent; safe half-started."""
 
-    def address(self, node: str) -> tuple[str, int]:
+    def address(self, node: str) -> Address:
         """Return where clients dial ``node`` (through its client links): loopback host and port."""
 
     async def status(self, node: str) -> NodeStatus | None:

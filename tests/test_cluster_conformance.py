@@ -40,12 +40,12 @@ from targets.cluster import (
     Unsupported,
 )
 from targets.docker.leasekv import leasekv_cluster
+from targets.host import runtime
+from targets.host.faketime import SHM
 from targets.leasekv import wire
 from targets.leasekv.config import NodeConfig
 from targets.leasekv.messages import Op, Request, Response
-from targets.local import runtime
 from targets.local.cluster import LocalCluster
-from targets.local.faketime import SHM
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

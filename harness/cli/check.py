@@ -21,7 +21,7 @@ from harness.outcome import Outcome, worst
 from harness.report import checked
 from harness.report.escape import plain
 from harness.store.errors import StoreError
-from targets.local.faketime import preloaded
+from targets.host.faketime import preloaded
 
 from . import options
 from .evidence import Seen, look

@@ -17,8 +17,8 @@ from typing import IO, Final
 import msgspec
 
 from targets.cluster import ClockBend, ClockMode, TargetError
-from targets.leasekv.clocks import Stamp
-from targets.local import faketime
+from targets.host import faketime
+from targets.trueclock import Stamp
 
 RATE_PPM: Final = 500_000
 WALL_OFFSET_NS: Final = -3_600_000_000_000
@@ -30,8 +30,7 @@ _CHILD: Final = f"""
 import sys
 sys.path.insert(0, {str(_HERE)!r})
 import msgspec
-from targets.leasekv.clocks import Clocks
-from targets.leasekv.trueclock import open_clock
+from targets.trueclock import Clocks, open_clock
 clocks = Clocks(open_clock())
 for _ in sys.stdin:
     print(msgspec.json.encode(clocks.stamp()).decode(), flush=True)

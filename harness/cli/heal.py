@@ -14,8 +14,8 @@ from harness.outcome import Outcome
 from harness.report.escape import plain
 from harness.store.errors import NotARun
 from harness.store.rundir import existing
-from targets.local import heal as local
-from targets.local.heal import Healed
+from targets.host import heal as local
+from targets.host.heal import Healed
 
 from . import options
 

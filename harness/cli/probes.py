@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from targets import trueclock
 from targets.cluster import ClockMode, ProcessState
-from targets.leasekv import trueclock
-from targets.local import faketime, procfs
+from targets.host import faketime, procfs
 
 from . import clock_probe
 

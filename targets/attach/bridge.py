@@ -23,9 +23,9 @@ from .client import Definite
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .client import Client
+    from targets.cluster import Address
 
-    Address = tuple[str, int]
+    from .client import Client
 
 LINE_MAX: Final = 1 << 20
 CLOSE_S: Final = 1.0

@@ -23,8 +23,8 @@ from targets.docker.handles import ContainerCluster
 from targets.docker.links import PacketLinks
 from targets.docker.plain import PlainSystem
 from targets.docker.template import Service
-from targets.local.gate import Port
-from targets.local.runtime import Runtime
+from targets.host.gate import Port
+from targets.host.runtime import Runtime
 
 from . import found as finding
 from . import record
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from targets.docker.system import Address, Launch
+    from targets.cluster import Address
+    from targets.docker.system import Launch
 
     from .client import Client
 
@@ -173,7 +174,7 @@ class AttachedCluster(ContainerCluster):
             self._engine = self._runtime = self._links = None
             self._containers = {}
 
-    def address(self, node: str) -> tuple[str, int]:
+    def address(self, node: str) -> Address:
         """Return where the harness dials: the node's bridge, at which somebody's client talks."""
         self._node(node)
         return self._bridges[node].listening

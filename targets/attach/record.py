@@ -16,16 +16,16 @@ import msgspec
 from targets.cluster import ProcessState, TargetError
 from targets.docker import netns, packets
 from targets.docker.engine import Engine
-from targets.local import procfs, runtime
-from targets.local.heal import ATTACHED, Healed
-from targets.local.procfs import Identity
+from targets.host import procfs, runtime
+from targets.host.heal import ATTACHED, Healed
+from targets.host.procfs import Identity
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from targets.docker.container import Container
     from targets.docker.engine import Client
-    from targets.local.runtime import Runtime
+    from targets.host.runtime import Runtime
 
 
 class Attached(msgspec.Struct, frozen=True):

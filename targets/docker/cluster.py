@@ -19,9 +19,9 @@ import signal
 from typing import TYPE_CHECKING, Final
 
 from targets.cluster import ProcessState, TargetError
-from targets.local import faketime, procfs
-from targets.local.gate import Port
-from targets.local.runtime import Runtime
+from targets.host import faketime, procfs
+from targets.host.gate import Port
+from targets.host.runtime import Runtime
 
 from . import netns, project
 from .engine import Engine

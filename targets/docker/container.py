@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import docker.errors
 
 from targets.cluster import ProcessState, TargetError
-from targets.local import procfs
+from targets.host import procfs
 
 from .engine import CALL_S
 

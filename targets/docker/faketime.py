@@ -1,4 +1,4 @@
-"""Bent clocks for containers: the control file of `targets.local.faketime`, seen from inside.
+"""Bent clocks for containers: the control file of `targets.host.faketime`, seen from inside.
 
 The node's folder is mounted, the library is the image's own, and the shared memory that tells when it
 took its start is the container's, reached through the process's root.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from targets.local.faketime import ControlFile
+from targets.host.faketime import ControlFile
 
 if TYPE_CHECKING:
     from targets.cluster import ClockMode

@@ -17,9 +17,9 @@ import socket
 from typing import TYPE_CHECKING, Final
 
 from targets.cluster import CLIENTS, Link, LinkState, Silenced, Unsupported
+from targets.host.gate import Gate, Port
+from targets.host.lanes import Lane
 from targets.local.cluster import NO_SILENCE
-from targets.local.gate import Gate, Port
-from targets.local.lanes import Lane
 
 from . import netns
 

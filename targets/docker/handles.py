@@ -30,7 +30,7 @@ from .links import NO_DELAY, PacketLinks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from targets.local.gate import Port
+    from targets.host.gate import Port
 
     from .gates import GateLinks
     from .system import System

@@ -10,8 +10,8 @@ from __future__ import annotations
 import docker.errors
 
 from targets.cluster import TargetError
-from targets.local.heal import Healed
-from targets.local.runtime import alive, owner_of
+from targets.host.heal import Healed
+from targets.host.runtime import alive, owner_of
 
 from . import project
 from .engine import Engine

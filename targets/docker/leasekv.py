@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from targets.cluster import ClockBend, ClockMode, NodeStatus, Primitive, TargetError, Unsupported
+from targets.host.faketime import ERROR_NS_MAX
+from targets.host.runtime import replace
 from targets.leasekv import admin
+from targets.leasekv.admin_client import AdminClient
 from targets.leasekv.container import CLIENT_PORT, DATA, GIVEN, PEER_PORT
 from targets.leasekv.place import NodePlace, Start
-from targets.local.admin_client import AdminClient
-from targets.local.faketime import ERROR_NS_MAX
-from targets.local.runtime import replace
 
 from .cluster import DockerCluster
 from .faketime import ContainerClock
@@ -30,10 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from targets.cluster import Address
+    from targets.host.runtime import Runtime
     from targets.leasekv.config import NodeConfig
-    from targets.local.runtime import Runtime
-
-    from .system import Address
 
 INSIDE: Final = str(GIVEN.parent)
 EVIDENCE: Final = f"{INSIDE}/evidence.jsonl"

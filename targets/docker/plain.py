@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from targets.cluster import ClockBend, Primitive, Unsupported
 
 if TYPE_CHECKING:
-    from targets.local.runtime import Runtime
+    from targets.host.runtime import Runtime
 
 NO_CLOCK: Final = "its clock is read past any preload, or was not armed: bending it would have no effect"
 NO_KNOB: Final = "it has no such knob"

@@ -18,7 +18,7 @@ import docker.types
 import msgspec
 
 from targets.cluster import CLIENTS, TargetError
-from targets.local.runtime import this_host
+from targets.host.runtime import this_host
 
 from . import images
 from .container import Container

@@ -14,12 +14,10 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from targets.cluster import ClockBend, NodeStatus, Primitive
-    from targets.local.runtime import Runtime
+    from targets.cluster import Address, ClockBend, NodeStatus, Primitive
+    from targets.host.runtime import Runtime
 
     from .template import Service
-
-Address = tuple[str, int]
 
 
 class Mount(msgspec.Struct, frozen=True):

@@ -20,7 +20,7 @@ from targets.docker.template import Service, Volume
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from targets.docker.system import Address
+    from targets.cluster import Address
 
 CLIENT_PORT: Final = 2379
 PEER_PORT: Final = 2380

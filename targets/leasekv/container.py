@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from . import node, trueclock
+from targets import trueclock
+
+from . import node
 from .config import ConfigError, NodeConfig
 from .place import NodePlace, Start
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from targets.clock import Reading
+    from targets.trueclock import Clocks, Stamp
 
-    from .clocks import Clocks, Stamp
     from .messages import PeerMessage, Response
 
 log: Final = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from .clocks import Stamp
+    from targets.trueclock import Stamp
 
 
 class EvidenceFile:

@@ -24,8 +24,9 @@ from .wire import Hello, WireError, encode, peer_decoder, request_decoder
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from targets.cluster import Address
+
     from .messages import PeerMessage, Response
-    from .place import Address
     from .ports import Input
 
 log: Final = logging.getLogger(__name__)

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import msgspec
 
+from targets import trueclock
 from targets.cluster import NodeStatus
 
-from . import admin, trueclock, wal
-from .clocks import Clocks
+from . import admin, wal
 from .config import ConfigError, build_rules
 from .core import Core
 from .driver import Driver
@@ -90,7 +90,7 @@ def tell(node: str, now_ns: Callable[[], int]) -> None:
 class Node:
     """The parts of one node, on one loop."""
 
-    def __init__(self, start: Start, clocks: Clocks, log_file: wal.WalFile) -> None:
+    def __init__(self, start: Start, clocks: trueclock.Clocks, log_file: wal.WalFile) -> None:
         config, place = start.config, start.place
         self._name = config.node
         self._boot = log_file.restored.boot
@@ -173,7 +173,7 @@ def _on_failure(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> No
         end(EXIT_BUG, str(message), error=error)
 
 
-async def serve(start: Start, clocks: Clocks, log_file: wal.WalFile) -> None:
+async def serve(start: Start, clocks: trueclock.Clocks, log_file: wal.WalFile) -> None:
     """Run a node on this loop."""
     asyncio.get_running_loop().set_exception_handler(_on_failure)
     await Node(start, clocks, log_file).run()
@@ -195,7 +195,7 @@ def main(arguments: list[str]) -> int:
         log_file = wal.WalFile(Path(place.data_dir) / "wal")
         if log_file.note is not None:
             log.warning("event=cut note=%r", log_file.note)
-        asyncio.run(serve(start, Clocks(true_now_ns), log_file))
+        asyncio.run(serve(start, trueclock.Clocks(true_now_ns), log_file))
     except wal.WalError as error:
         end(EXIT_DATA, str(error))
     except OSError as error:

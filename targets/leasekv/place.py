@@ -10,11 +10,11 @@ from typing import Final
 
 import msgspec
 
+from targets.cluster import Address
+
 from .config import NodeConfig
 
 START_SCHEMA: Final = 1
-
-Address = tuple[str, int]
 
 
 class NodePlace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -29,21 +29,22 @@ from targets.cluster import (
     TargetError,
     Unsupported,
 )
+from targets.host import faketime
+from targets.host.faketime import ControlFile
+from targets.host.gate import Port
+from targets.host.runtime import Runtime, replace
 from targets.leasekv import admin
+from targets.leasekv.admin_client import AdminClient
 from targets.leasekv.place import NodePlace, Start
 
-from . import faketime
-from .admin_client import AdminClient
-from .faketime import ControlFile
-from .gate import Port
 from .links import Links
 from .process import NodeProcess, environment, python
-from .runtime import Runtime, replace
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Sequence
     from pathlib import Path
 
+    from targets.cluster import Address
     from targets.leasekv.config import NodeConfig
 
 NO_SILENCE: Final = "links run through gates, which acknowledge what they keep"
@@ -277,7 +278,7 @@ class LocalCluster:
             raise ValueError(f"there is no node {name!r}, only {', '.join(self.nodes)}")
         return node
 
-    def address(self, node: str) -> tuple[str, int]:
+    def address(self, node: str) -> Address:
         """Return where clients dial a node."""
         return self._running().client_address(node)
 

@@ -14,14 +14,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from targets.cluster import CLIENTS, Link, LinkState, Open
-
-from .gate import Gate
-from .lanes import Lane
+from targets.host.gate import Gate
+from targets.host.lanes import Lane
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from targets.leasekv.place import Address
+    from targets.cluster import Address
 
 
 class Links:

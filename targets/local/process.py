@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import targets
 from targets.cluster import ProcessState, TargetError
-
-from . import procfs
+from targets.host import procfs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -20,7 +20,7 @@ from targets.attach.cluster import AttachedCluster
 from targets.cluster import CLIENTS, Dropped, Held, Link, Open, ProcessState, Role, TargetError
 from targets.docker import netns
 from targets.docker.engine import Engine
-from targets.local.heal import heal as local_heal
+from targets.host.heal import heal as local_heal
 from targets.session import Call
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ import pytest
 from targets.attach import record
 from targets.attach.record import Attached, Attachment
 from targets.docker.engine import Engine
-from targets.local import runtime
-from targets.local.heal import ATTACHED
-from targets.local.procfs import Identity
-from targets.local.runtime import MANIFEST, Manifest
+from targets.host import runtime
+from targets.host.heal import ATTACHED
+from targets.host.procfs import Identity
+from targets.host.runtime import MANIFEST, Manifest
 
 if TYPE_CHECKING:
     from pathlib import Path

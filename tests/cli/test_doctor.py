@@ -12,8 +12,8 @@ from harness.cli.doctor import PROBES
 from harness.cli.probes import Standing
 from targets.clock import Reading
 from targets.cluster import ClockBend, ClockMode
-from targets.leasekv.clocks import Stamp
-from targets.local import faketime
+from targets.host import faketime
+from targets.trueclock import Stamp
 
 if TYPE_CHECKING:
     from cli_lantern import Lantern
@@ -40,7 +40,7 @@ def test_lines_say_the_same_with_the_remedy(lantern: Lantern) -> None:
     assert "remedy: give it two" in shown
 
 
-NO_LIBRARY = "from targets.local import faketime\nfaketime.library = lambda: None"
+NO_LIBRARY = "from targets.host import faketime\nfaketime.library = lambda: None"
 FULL_DISK = """
 import collections, shutil
 usage = collections.namedtuple("usage", "total used free")
@@ -52,12 +52,12 @@ def refuse(*_, **__): raise OSError(99, "no loopback")
 socket.create_server = refuse
 """
 STOPPED_CLOCK = """
-from targets.leasekv import trueclock
+from targets import trueclock
 trueclock.open_clock = lambda: lambda: 0
 """
 NEVER_STOPS = """
 from targets.cluster import ProcessState
-from targets.local import procfs
+from targets.host import procfs
 procfs.state = lambda _: ProcessState.RUNNING
 """
 FEW_FILES = """

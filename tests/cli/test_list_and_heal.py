@@ -12,8 +12,8 @@ from checker.formats import FORMATS
 from harness.cli.list import TOPICS
 from nemesis import FAMILIES
 from targets.catalog import TARGETS
+from targets.host.runtime import this_host
 from targets.leasekv.mistakes import MISTAKES
-from targets.local.runtime import this_host
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,7 +73,7 @@ def test_a_dry_run_tells_and_touches_nothing(lantern: Lantern, tmp_path: Path) -
 def test_what_could_not_be_healed_is_a_harness_failure(lantern: Lantern) -> None:
     patch = (
         "from harness.cli import heal as module\n"
-        "from targets.local.heal import Healed\n"
+        "from targets.host.heal import Healed\n"
         "bad = Healed('/x', 'a\\x1b[2Jrun', live=False, done=('ended n1',), failed=('n2 lives',))\n"
         "alive = Healed('/y', 'other', live=True)\n"
         "module._containers = lambda *_, **__: ((), None)\n"
@@ -95,7 +95,7 @@ def test_a_healer_that_breaks_keeps_no_other_from_its_work(lantern: Lantern) -> 
         "from targets.attach import record\n"
         "from targets.cluster import TargetError\n"
         "from targets.docker import heal as containers\n"
-        "from targets.local.heal import Healed\n"
+        "from targets.host.heal import Healed\n"
         "async def broken(run, dry): raise TargetError('no namespace')\n"
         "async def left(run, dry): return (Healed('/a', 'attached', live=False, done=('went on',)),)\n"
         "containers.heal, record.heal = broken, left\n"
@@ -114,7 +114,7 @@ def test_what_no_engine_can_be_asked_about_is_not_healed(lantern: Lantern) -> No
     patch = (
         "import os; os.environ['DOCKER_HOST'] = 'unix:///nowhere'\n"
         "from harness.cli import heal as module\n"
-        "from targets.local.heal import Healed\n"
+        "from targets.host.heal import Healed\n"
         "kept = Healed('/a', 'attached', live=False, failed=('attached.json says what',))\n"
         "module.local.heal = lambda run, dry: (kept,)\n"
     )

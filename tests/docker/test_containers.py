@@ -32,9 +32,9 @@ from targets.docker.engine import Engine, EngineAbsentError, EngineSilentError
 from targets.docker.heal import heal
 from targets.docker.leasekv import leasekv_cluster
 from targets.docker.template import compose_file
+from targets.host import procfs, runtime
+from targets.host.heal import heal as local_heal
 from targets.leasekv.config import NodeConfig
-from targets.local import procfs, runtime
-from targets.local.heal import heal as local_heal
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

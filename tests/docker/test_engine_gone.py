@@ -17,7 +17,7 @@ import pytest
 from harness.outcome import Outcome
 from targets.docker.heal import heal
 from targets.docker.project import NAME_LABEL
-from targets.local.heal import heal as local_heal
+from targets.host.heal import heal as local_heal
 
 if TYPE_CHECKING:
     from pathlib import Path

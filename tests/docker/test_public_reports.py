@@ -12,7 +12,7 @@ from targets.cluster import ClockBend, ClockMode, Primitive, TargetError, Unsupp
 from targets.docker import netns
 from targets.docker.faketime import ContainerClock
 from targets.etcd.system import EtcdSystem
-from targets.local.heal import heal
+from targets.host.heal import heal
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from targets.cluster import ProcessState, TargetError
+from targets.host import procfs
 from targets.leasekv import node as leasekv_node
-from targets.local import procfs
 from targets.local.process import NodeProcess, environment, python
 
 if TYPE_CHECKING:

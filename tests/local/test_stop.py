@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from targets.cluster import ProcessState, TargetError
+from targets.host import procfs
 from targets.leasekv.config import NodeConfig
-from targets.local import procfs
 from targets.local.cluster import LocalCluster
 from targets.local.process import NodeProcess
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from targets.cluster import TargetError
+from targets.host import runtime
 from targets.leasekv.evidence_file import EvidenceFile
-from targets.local import runtime
 from targets.local.process import NodeProcess, environment
 
 

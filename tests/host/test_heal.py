@@ -14,10 +14,10 @@ import msgspec
 import pytest
 
 from targets.cluster import ProcessState
-from targets.local import faketime, procfs, runtime
-from targets.local.heal import ATTACHED, heal
-from targets.local.procfs import Identity
-from targets.local.runtime import MANIFEST, Manifest, Runtime
+from targets.host import faketime, procfs, runtime
+from targets.host.heal import ATTACHED, heal
+from targets.host.procfs import Identity
+from targets.host.runtime import MANIFEST, Manifest, Runtime
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -24,7 +24,7 @@ from .lanes import END, Lane, Pipe
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
 
-    from targets.leasekv.place import Address
+    from targets.cluster import Address
 
 HOST: Final = "127.0.0.1"
 BACKLOG: Final = 512

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from checker.evidence import Fact, Refused, Revoked
-from targets.leasekv.clocks import Clocks, Stamp
 from targets.leasekv.driver import Driver
 from targets.leasekv.messages import AppendReply, Op, PeerMessage, Request, Response
 from targets.leasekv.ports import Asked, Input, Persist, Persisted, Ready, TimerDue
+from targets.trueclock import Clocks, Stamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Sequence
@@ -286,7 +286,7 @@ def test_what_arrived_while_the_node_stood_still_is_stepped_before_the_timer_tha
 
 STOPPED = """
 import asyncio, socket, sys, time
-from targets.leasekv.clocks import Clocks
+from targets.trueclock import Clocks
 from targets.leasekv.driver import Driver
 from targets.leasekv.ports import Asked, Ready, TimerDue
 

@@ -9,7 +9,7 @@ import pytest
 
 from targets.cluster import TargetError, Unsupported
 from targets.leasekv import admin
-from targets.local.admin_client import AdminClient
+from targets.leasekv.admin_client import AdminClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

@@ -7,6 +7,8 @@ by a patch of the vDSO. So it goes through neither: `syscall(2)`, called with th
 A node that was fooled here would hand the oracles a bent clock as the truth, so every start tests it:
 the parent stamps its own raw clock before it starts the node, and the node's first reading must follow
 within the time that starting may take. A bent clock counts from the wall clock's epoch.
+
+`Clocks` reads a node's own pair between two readings of the true one, so that one maps to the other.
 """
 
 from __future__ import annotations
@@ -14,7 +16,12 @@ from __future__ import annotations
 import ctypes
 import platform
 import sys
+import time
 from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from .clock import Reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,3 +65,27 @@ def verify(spawned_ns: int, *, first_ns: int) -> None:
             f"the raw clock reads {first_ns} ns, but this node was started at {spawned_ns} ns:"
             " the true clock is faked, or the node took longer than two minutes to start"
         )
+
+
+class Stamp(msgspec.Struct, frozen=True, gc=False):
+    """One instant on all clocks: ``own`` was read inside the closed interval ``true_ns``."""
+
+    own: Reading
+    true_ns: tuple[int, int]
+
+
+class Clocks:
+    """Reads them; the true clock is handed in, open and verified."""
+
+    def __init__(self, true_now_ns: Callable[[], int]) -> None:
+        self._true_now_ns = true_now_ns
+
+    def mono_ns(self) -> int:
+        """Read the own monotonic clock alone."""
+        return time.monotonic_ns()
+
+    def stamp(self) -> Stamp:
+        """Read the own clocks between two readings of the true one."""
+        before_ns = self._true_now_ns()
+        own = Reading(self.mono_ns(), time.time_ns())
+        return Stamp(own, (before_ns, self._true_now_ns()))

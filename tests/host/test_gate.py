@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from targets.cluster import CLIENTS, Delayed, Dropped, Held, Link, LinkState, Open
-from targets.local import lanes
-from targets.local.gate import Gate, Port
-from targets.local.lanes import Lane
+from targets.host import lanes
+from targets.host.gate import Gate, Port
+from targets.host.lanes import Lane
 from targets.local.links import Links
 
 if TYPE_CHECKING:

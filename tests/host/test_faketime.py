@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from targets.cluster import ClockBend, ClockMode, TargetError, Unsupported
-from targets.local import faketime
-from targets.local.faketime import ControlFile
+from targets.host import faketime
+from targets.host.faketime import ControlFile
 
 SECOND = 10**9
 
