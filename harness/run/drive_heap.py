@@ -25,6 +25,7 @@ from .ports import (
     Finished,
     ForProcess,
     FromSession,
+    Interrupt,
     NodeGone,
     PollStatus,
     WakeUp,
@@ -66,12 +67,29 @@ class Drive:
         self._connections: dict[int, int] = {}
         self._wake_ns = -1
         self._finished = False
+        self._signal: tuple[int, str] | None = None
 
     def run(self) -> None:
         """Return once the conductor has finished; it bounds every wait itself."""
         self._feed(_WAKE_UP)
-        ended = not self._heap.run_while(lambda: not self._finished, until_ns=LAST_NS)
+        ended = not self._heap.run_while(self._going, until_ns=LAST_NS)
         assert not ended, "a conductor that is not done has a time to wake up at"
+
+    def signalled(self, count: int, name: str) -> None:
+        """Take a signal: the first ends the run early, the second stops driving.
+
+        It may come in the middle of anything, so it is only noted here, and heard between two events.
+        """
+        self._signal = (count, name)
+
+    def _going(self) -> bool:
+        if self._signal is not None:
+            (count, name), self._signal = self._signal, None
+            if count == 1:
+                self._feed(Interrupt(name))
+            else:
+                self._finished = True
+        return not self._finished
 
     def _feed(  # noqa: C901 - one case an effect
         self, event: ConductorInput

@@ -14,9 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import resource
-import signal
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING
 
 from checker.events import Header
 from harness.plan.dump import dump, to_yaml
@@ -37,13 +35,13 @@ from .orders import kind_of
 from .parts import make_conductor, observe, peer_links, peer_state
 from .result import RunResult, written
 from .simulate import run_simulated
+from .stop import UNCHECKED, Stop
 from .watch import Watch
 from .where import make_client, make_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
-    from types import FrameType
 
     from harness.plan.plan import Plan
     from harness.store.rundir import RunDir
@@ -55,11 +53,9 @@ if TYPE_CHECKING:
 
     Say = Callable[[str], None]
 
-UNCHECKED = "nothing was checked, as asked"
 DESCRIPTORS = 64  # open files of a run as such
 DESCRIPTORS_LINK = 6  # the most that a link between two nodes takes, with its gate
 DESCRIPTORS_CLIENT = 3  # the same of a client
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +71,7 @@ def run(
     """Run a plan to its verdict. Raises `StoreError` only if no run directory can be made."""
     if plan.on == "sim":
         with Stop() as stop:
-            return run_simulated(plan, store_dir=store_dir, out=out, say=say, giving_up=stop.giving_up)
+            return run_simulated(plan, store_dir=store_dir, out=out, say=say, stop=stop)
     directory = store.create(plan.name, store=store_dir, out=out)
     write_atomic(directory.plan, dump(plan))
     say(f"run {directory.path}")
@@ -95,51 +91,6 @@ def run(
             return _end(plan, course, Hearing(plan, course.seen).conclude())
         say("checking")
         return _end(plan, course, _check(plan, course, stop))
-
-
-class Stop:
-    """Signals as a count: how often somebody asked us to stop. Restores what was there before.
-
-    ``wake`` is called at each; without one a signal is only counted, and whoever comes next looks.
-    """
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.name = ""
-        self.wake: Callable[[], object] | None = None
-        self._before: dict[signal.Signals, Any] = {}
-
-    def __enter__(self) -> Self:
-        self._before = {number: signal.signal(number, self._take) for number in SIGNALS}
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _take(self, number: int, _frame: FrameType | None) -> None:
-        self.count += 1
-        self.name = signal.Signals(number).name
-        if self.wake is not None:
-            self.wake()
-
-    @contextmanager
-    def giving_up(self, first: Callable[[], bool]) -> Iterator[None]:
-        """Let a signal end what is done in here half-way, unless ``first`` has a gentler way.
-
-        One `KeyboardInterrupt` is raised at most, and none once the block is left.
-        """
-
-        def give_up() -> None:
-            if not first():
-                self.wake = None
-                raise KeyboardInterrupt
-
-        try:
-            self.wake = give_up
-            yield
-        finally:
-            self.wake = None
 
 
 class Course:

@@ -32,17 +32,15 @@ from .injected import schedule_of
 from .judge import Hearing, Judgement, Seen
 from .parts import make_conductor, observe, peer_links, peer_state
 from .result import RunResult, result_of, written
+from .stop import UNCHECKED, Stop
 from .where import make_client
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from checker.operations import History
     from harness.store.rundir import RunDir
-
-    GivingUp = Callable[[Callable[[], bool]], AbstractContextManager[None]]
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,8 +70,10 @@ def name_of(plan: Plan) -> str:
     return hashlib.sha256(dump(plan)).hexdigest()[:12]
 
 
-def simulate(plan: Plan, *, say: Callable[[str], None] = lambda _line: None) -> Recording:
-    """Run a plan in virtual time."""
+def simulate(
+    plan: Plan, *, say: Callable[[str], None] = lambda _line: None, stop: Stop | None = None
+) -> Recording:
+    """Run a plan in virtual time; a signal that ``stop`` takes ends it early, at the instant it is."""
 
     def aloud(line: str) -> None:
         with outside():  # whoever listens writes to a real stream, and may find it full
@@ -84,6 +84,10 @@ def simulate(plan: Plan, *, say: Callable[[str], None] = lambda _line: None) -> 
     cluster = SimCluster(node_config(plan, plan.node_names[0]), plan.weather, heap)
     machine, conductor = make_conductor(plan, make_client(plan).session)
     drive = Drive(conductor, cluster, heap, peers=peer_state(plan), say=aloud)
+    if stop is not None:
+        stop.wake = lambda: drive.signalled(stop.count, stop.name)
+        if stop.count:
+            stop.wake()
     with sealed():
         if plan.peer_delay_ns:
             for link in peer_links(cluster.nodes):
@@ -92,6 +96,9 @@ def simulate(plan: Plan, *, say: Callable[[str], None] = lambda _line: None) -> 
         drive.run()
     seen = Seen()
     observe(seen, conductor)
+    if stop is not None:
+        stop.wake = None
+        seen.interrupted = seen.interrupted or (stop.name if stop.count else None)
     return Recording(
         plan=plan,
         name=name,
@@ -121,18 +128,17 @@ def run_simulated(
     store_dir: Path,
     out: Path | None = None,
     say: Callable[[str], None] = lambda _line: None,
-    giving_up: GivingUp,
+    stop: Stop,
 ) -> RunResult:
     """Run a plan in virtual time to its verdict, and write its run directory.
 
-    Somebody may lose patience in two places: with the simulation, of which nothing is worth keeping
-    then, and with the check, of which everything is.
+    Signals mean what they mean on processes: the first ends the load, heals, saves and checks what
+    there is; the second ends the simulation where it is, and nothing is checked.
     """
     directory = store.create(name_of(plan), store=store_dir, out=out, stamped=False)
     say(f"run {directory.path}")
     try:
-        with giving_up(lambda: False):
-            recording = simulate(plan, say=say)
+        recording = simulate(plan, say=say, stop=stop)
     except BaseException:
         directory.discard()
         raise
@@ -141,13 +147,17 @@ def run_simulated(
         _write(directory, recording)
     except StoreError as error:
         seen.failures.append(str(error))
-    say("checking")
     hearing = Hearing(plan, seen)
-    try:
-        with giving_up(hearing.hurry):
-            _hear(hearing, recording)
-    except KeyboardInterrupt:
-        seen.interrupted = "interrupted while checking"
+    if stop.count > 1:
+        say(UNCHECKED)
+        hearing.notes.append(UNCHECKED)
+    else:
+        say("checking")
+        try:
+            with stop.giving_up(hearing.hurry):
+                _hear(hearing, recording)
+        except KeyboardInterrupt:
+            seen.interrupted = seen.interrupted or f"{stop.name} while checking"
     return written(plan, hearing.conclude(), seen, record=recording.record, directory=directory)
 
 

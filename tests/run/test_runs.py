@@ -20,8 +20,10 @@ from harness.report.summary import summary
 from harness.report.terminal import plain_lines
 from harness.run.judge import Seen, judge
 from harness.run.run import run
+from harness.run.stop import UNCHECKED
 from harness.store.errors import StoreFull
 from harness.store.history import HistoryWriter
+from harness.store.rundir import RunDir
 from nemesis import parse
 from targets.clock import MS, Reading
 from targets.cluster import (
@@ -547,15 +549,40 @@ def test_a_verdict_that_cannot_be_written_is_part_of_the_outcome(
 SHORT = {"seed": 1, "faults": "none", "time": 0.5, "on": "sim", "allow": "not-exercised"}
 
 
-def test_a_simulation_nobody_waited_for_leaves_nothing(tmp_path: Path) -> None:
+def test_an_interrupted_simulation_heals_and_keeps_and_checks_what_there_is(tmp_path: Path) -> None:
     story: list[str] = []
-    with pytest.raises(KeyboardInterrupt):
-        run(
-            plan_from(None, SHORT),
-            store_dir=tmp_path / "runs",
-            say=signal_when(story, "load", signal.SIGINT),
-        )
-    assert list((tmp_path / "runs").iterdir()) == []
+    made = plan_from(None, {**SHORT, "time": 30.0, "faults": "pause", "rate": 50})
+    say = signal_when(story, " leader)", signal.SIGTERM)
+    result = run(made, store_dir=tmp_path / "runs", say=say)
+    assert (result.outcome, result.reason) == (Outcome.INTERRUPTED, "SIGTERM")
+    assert any("pause heals" in line for line in story)
+    assert result.json["keys"]
+    history = RunDir(Path(result.directory)).read_history()
+    assert history.count(b"\n") > 10
+
+
+def test_a_simulation_interrupted_twice_keeps_its_files_and_checks_nothing(tmp_path: Path) -> None:
+    story: list[str] = []
+
+    def twice(line: str) -> None:
+        story.append(line)
+        if "  load" in line:
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    result = run(plan_from(None, {**SHORT, "time": 30.0}), store_dir=tmp_path / "runs", say=twice)
+    assert result.outcome is Outcome.INTERRUPTED
+    assert story[-1] == UNCHECKED
+    assert result.json["keys"] == {}
+    assert (Path(result.directory) / "history.jsonl").exists()
+
+
+def test_a_violation_that_an_interrupted_simulation_had_seen_stays_one(tmp_path: Path) -> None:
+    made = plan_from(None, {"on": "sim", "seed": 1, "mistake": "no-applied-wait", "rate": 50})
+    say = signal_when([], "apply heals", signal.SIGINT)
+    result = run(made, store_dir=tmp_path / "runs", say=say)
+    assert result.outcome is Outcome.VIOLATION
+    assert any("interrupted: SIGINT" in note for note in result.view.notes)
 
 
 def test_a_simulation_whose_check_is_given_up_keeps_its_files(
