@@ -1,8 +1,9 @@
 """A campaign: many seeds of many names, over the cores, and what that comes to.
 
-Rows are written as they come, so that a campaign which was stopped can go on. A name whose violation was
-expected is done at its first, if so wished; the seeds below it are still waited for, so the first seed
-is the first whatever the number of cores.
+Rows are written as they come, so that a campaign which was stopped can go on. An interruption ends it
+with the rows it has; a run that was cut short is none of them, and is run again by whoever goes on. A
+name whose violation was expected is done at its first, if so wished; the seeds below it are still
+waited for, so the first seed is the first whatever the number of cores.
 
 How it ends: an expected outcome counts as a pass, and so does a pass where a violation is expected, as
 long as another seed of that name shows it; if none does, the expectation was missed. Everything else
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import signal
 import time
 from collections import Counter
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
@@ -22,6 +24,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from harness.outcome import Outcome, worst
+from harness.run.stop import SIGNALS
 
 from .row import Row, kept, row_of
 
@@ -77,7 +80,7 @@ class Campaign:
         for line in path.read_bytes().splitlines():
             with contextlib.suppress(msgspec.MsgspecError):  # a torn last line is run again
                 row = msgspec.json.decode(line, type=Row)
-                if row.name in self._entries:
+                if row.name in self._entries and not row.interrupted:
                     self._take(row)
 
     def run(self) -> None:
@@ -89,6 +92,8 @@ class Campaign:
                 file.write(msgspec.json.encode(row) + b"\n")
                 file.flush()
                 self._take(row)
+                if row.interrupted:  # the run took the signal, and it was meant for all of them
+                    raise KeyboardInterrupt
 
             try:
                 if self._wanted.jobs == 1:
@@ -107,7 +112,9 @@ class Campaign:
         context = multiprocessing.get_context("spawn")
         jobs = self._jobs()
         flying: dict[Future[Row], tuple[Entry, int]] = {}
-        with ProcessPoolExecutor(self._wanted.jobs, mp_context=context) as pool:
+        with ProcessPoolExecutor(
+            self._wanted.jobs, mp_context=context, initializer=_leave_signals_to_the_campaign
+        ) as pool:
             try:
                 while True:
                     while len(flying) < AHEAD * self._wanted.jobs:
@@ -216,6 +223,12 @@ class Campaign:
             "simulated_per_cpu_second": round(virtual_s / cpu_s, 1) if cpu_s else None,
             "directory": str(self._store),
         }
+
+
+def _leave_signals_to_the_campaign() -> None:
+    """Have a worker end its run, although a terminal's Ctrl-C goes to it as well."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _row(future: Future[Row], entry: Entry, seed: int) -> Row:

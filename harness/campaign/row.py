@@ -25,7 +25,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """How one seed of one name ended. ``run`` is its directory, where it was kept.
 
     ``virtual_s`` is how long a simulated run lasted in its own time, ``cpu_s`` what it cost to simulate,
-    ``seconds`` what it took altogether, its check included.
+    ``seconds`` what it took altogether, its check included. ``interrupted`` is a run that was cut short
+    by a signal, whatever it had proved by then.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     exercised: dict[str, int] = {}
     run: str | None = None
     first_seed: int | None = None
+    interrupted: bool = False
 
 
 def row_of(entry: Entry, seed: int, store: str) -> Row:
@@ -92,8 +94,9 @@ def _real(entry: Entry, plan: Plan, store: str) -> Row:
         kind=violation["kind"] if violation else None,
         reason=result.reason,
         rules=tuple(result.json["rules"]),
-        exercised=dict(result.json["exercised"]),
+        exercised=dict(result.json["exercised"] or {}),
         run=result.directory,
+        interrupted=result.interrupted,
     )
 
 

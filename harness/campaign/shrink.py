@@ -3,7 +3,8 @@
 A step is kept if the run still proves a violation of the same kind. First what makes the run large:
 time after the proof, weather, load, episodes. Then what was decided is written down (`explicit`), and
 single faults and operations are left out, faults shortened, and the instants rounded. Nothing is drawn
-and no clock is looked at, so one failing plan shrinks to one minimal plan.
+and no clock is looked at, so one failing plan shrinks to one minimal plan. An interruption ends it with
+the smallest plan that was found until then.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from harness.outcome import Outcome
-from harness.plan.plan import ScheduleFrom
+from harness.plan.plan import Plan, ScheduleFrom
 from harness.run.generator import seats_min
 from harness.run.judge import Judgement
 from harness.run.simulate import Recording, judge_recording, simulate
@@ -27,7 +28,6 @@ from .reduce import reduced
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from harness.plan.plan import Plan
     from harness.plan.script import Scripted
 
 TRIES_MAX: Final = 3000
@@ -37,13 +37,25 @@ ROUNDS: Final = (100 * MS, 10 * MS, MS)
 
 
 class Shrunk(msgspec.Struct, frozen=True, kw_only=True):
-    """A minimal plan with its run. ``faults`` and ``operations`` are what is left of them."""
+    """A minimal plan with its run. ``faults`` and ``operations`` are what is left of them.
+
+    ``interrupted`` is whether somebody did not wait for the end: it might go on from here.
+    """
 
     recording: Recording
     judged: Judgement
     faults: int
     operations: int
     tries: int
+    interrupted: bool
+
+
+class Best(msgspec.Struct, frozen=True):
+    """A plan, its run and what is proved of it."""
+
+    plan: Plan
+    recording: Recording
+    judged: Judgement
 
 
 class NotReproduced(Exception):  # noqa: N818 - an answer, not a failure
@@ -53,21 +65,23 @@ class NotReproduced(Exception):  # noqa: N818 - an answer, not a failure
 def shrink(plan: Plan, *, say: Callable[[str], None] = lambda _line: None) -> Shrunk:
     """Return the minimal plan; raise `NotReproduced` if there is nothing to shrink."""
     shrinking = Shrinking(msgspec.structs.replace(plan, on="sim", name="minimal", keep=False), say)
-    shrinking.smaller()
-    shrinking.written_down()
-    shrinking.left_out()
+    try:
+        shrinking.smaller()
+        shrinking.written_down()
+        shrinking.left_out()
+    except KeyboardInterrupt:
+        return shrinking.result(interrupted=True)
     return shrinking.result()
 
 
 class Shrinking:
-    """The best plan so far, and the run that proves it."""
+    """The best plan so far, and the run that proves it: ``best``, in one piece."""
 
     def __init__(self, plan: Plan, say: Callable[[str], None]) -> None:
         self._say = say
         self._tries = 0
-        self.plan = plan
-        self.recording = simulate(plan)
-        self.judged = judge_recording(self.recording)
+        recording = simulate(plan)
+        self.best = Best(plan, recording, judge_recording(recording))
         self._kind = self.judged.kind
         if self.judged.outcome is not Outcome.VIOLATION:
             raise NotReproduced(
@@ -78,14 +92,31 @@ class Shrinking:
         self._operations: tuple[Scripted, ...] = ()
         self._time_ns = 0
 
-    def result(self) -> Shrunk:
+    @property
+    def plan(self) -> Plan:
+        """The smallest plan that still proves it."""
+        return self.best.plan
+
+    @property
+    def recording(self) -> Recording:
+        """What that plan's run left."""
+        return self.best.recording
+
+    @property
+    def judged(self) -> Judgement:
+        """What was proved of it."""
+        return self.best.judged
+
+    def result(self, *, interrupted: bool = False) -> Shrunk:
         """Return where it came to."""
+        best = self.best
         return Shrunk(
-            recording=self.recording,
-            judged=self.judged,
-            faults=len(self._steps),
-            operations=len(self._operations),
+            recording=best.recording,
+            judged=best.judged,
+            faults=len(faults_of(best.recording)),
+            operations=len(operations_of(best.recording)),
             tries=self._tries,
+            interrupted=interrupted,
         )
 
     def _try(self, plan: Plan) -> bool:
@@ -99,7 +130,7 @@ class Shrinking:
         judged = judge_recording(recording)
         if judged.outcome is not Outcome.VIOLATION or judged.kind != self._kind:
             return False
-        self.plan, self.recording, self.judged = plan, recording, judged
+        self.best = Best(plan, recording, judged)
         return True
 
     # The run as a whole.

@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 
 
 def told(found: Shrunk, directory: str) -> Iterator[str]:
-    """Yield the story of a minimal run, times from the start of its load."""
+    """Yield the story of the run it came to, times from the start of its load."""
     recording = found.recording
     load_ns = recording.seen.load_ns
     origin_ns = 0 if load_ns is None else load_ns[0]
-    yield f"minimal after {found.tries} runs: {found.faults} faults, {found.operations} operations"
+    how = "interrupted" if found.interrupted else "minimal"
+    yield f"{how} after {found.tries} runs: {found.faults} faults, {found.operations} operations"
     lines = [(fault.asked_ns, _fault(fault)) for fault in recording.record.faults]
     lines += [
         (event.time_ns - origin_ns, _operation(event))

@@ -45,7 +45,7 @@ def replay(
 ) -> Outcome:
     """Run what is saved in RUN_DIR again; a simulated run must come out the same, to the byte.
 
-    Ends in 1 if any try shows a violation.
+    Ends in 1 if any try shows a violation; an interruption keeps the tries there were.
     """
     try:
         directory = rundir.existing(run_dir)
@@ -54,8 +54,16 @@ def replay(
             plan = by_role(plan, _roles(directory))
     except (PlanError, NotARun) as error:
         raise click.UsageError(str(error)) from error
-    tries = [_try(plan, directory, output, exact=by == "node") for _ in range(times)]
-    outcome = worst(Outcome(each["outcome"]) for each in tries)
+    tries: list[dict[str, Any]] = []
+    ended = Outcome.PASS
+    try:
+        while len(tries) < times and ended is Outcome.PASS:
+            told, interrupted = _try(plan, directory, output, exact=by == "node")
+            tries.append(told)
+            ended = Outcome.INTERRUPTED if interrupted else ended
+    except KeyboardInterrupt:
+        ended = Outcome.INTERRUPTED
+    outcome = worst((ended, *(Outcome(each["outcome"]) for each in tries)))
     if as_json:
         output.json({"outcome": outcome.value, "tries": tries})
     else:
@@ -74,21 +82,29 @@ def moved(on: str) -> dict[str, Any]:
     return {"on": on, **left}
 
 
-def _try(plan: Plan, directory: RunDir, output: Output, *, exact: bool) -> dict[str, Any]:
+def _try(plan: Plan, directory: RunDir, output: Output, *, exact: bool) -> tuple[dict[str, Any], bool]:
+    """Return what came of one try, and whether a signal cut it short."""
     if plan.on != "sim":
         result = run_plan(plan, store_dir=STORE, say=output.story)
-        return {
+        told: dict[str, Any] = {
             "outcome": result.outcome.value,
             "reason": result.reason,
             "identical": None,
             "run": result.directory,
         }
+        return told, result.interrupted
     history = directory.read_history() if exact and directory.history.exists() else None
     again = replayed(plan, history if _simulated(directory) else None)
     outcome = again.outcome
     if again.identical is False:
         outcome = worst((outcome, Outcome.HARNESS_FAILURE))
-    return {"outcome": outcome.value, "reason": again.reason, "identical": again.identical, "run": None}
+    told = {
+        "outcome": outcome.value,
+        "reason": again.reason,
+        "identical": again.identical,
+        "run": None,
+    }
+    return told, False
 
 
 def _simulated(directory: RunDir) -> bool:

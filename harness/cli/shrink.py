@@ -33,7 +33,8 @@ STORE: Final = Path("runs")
 def shrink_(output: Output, /, run_dir: Path, *, out: Path | None, as_json: bool) -> Outcome:
     """Shorten a failing run to a minimal plan by running it again, in virtual time, with less.
 
-    Ends in 7 when the plan in RUN_DIR does not fail in virtual time.
+    Ends in 7 when the plan in RUN_DIR does not fail in virtual time, and in 130 when it is interrupted:
+    the smallest run found until then is kept.
     """
     try:
         plan = plan_from(rundir.existing(run_dir).plan, {})
@@ -46,11 +47,12 @@ def shrink_(output: Output, /, run_dir: Path, *, out: Path | None, as_json: bool
         else:
             output.result([f"not reproduced: {error}"])
         return Outcome.EXPECTATION_MISSED
+    outcome = Outcome.INTERRUPTED if found.interrupted else Outcome.PASS
     result = keep(found.recording, found.judged, store_dir=STORE, out=out)
     if as_json:
         output.json(
             {
-                "outcome": Outcome.PASS.value,
+                "outcome": outcome.value,
                 "faults": found.faults,
                 "operations": found.operations,
                 "runs": found.tries,
@@ -62,4 +64,4 @@ def shrink_(output: Output, /, run_dir: Path, *, out: Path | None, as_json: bool
         )
     else:
         output.result(told(found, result.directory))
-    return Outcome.PASS
+    return outcome

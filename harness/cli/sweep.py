@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import msgspec
@@ -15,7 +15,11 @@ from targets.leasekv.policies import POLICIES
 from . import options
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from .output import Output
+
+RowT = TypeVar("RowT")
 
 _POLICY = click.option(
     "--policy", type=click.Choice(list(POLICIES)), default="lease-renew", help="How reads are served."
@@ -41,11 +45,9 @@ def drift(output: Output, /, *, policy: str, seed: int, bound: float, as_json: b
 
     Ends in 1 if a lease overlaps where none may, in 7 if one is not caught where it must.
     """
-    cells = []
-    for each in drifting.drift(policy, seed, round(bound * 1e6)):
-        cells.append(each)
-        output.story(_cell(each))
-    outcome = worst(each.counted for each in cells)
+    cells: list[drifting.Cell] = []
+    swept = _told(drifting.drift(policy, seed, round(bound * 1e6)), cells, output, _cell)
+    outcome = worst((swept, *(each.counted for each in cells)))
     if as_json:
         rows = [{**msgspec.to_builtins(each), "counted": each.counted.value} for each in cells]
         output.json({"outcome": outcome.value, "bound": bound, "cells": rows})
@@ -64,11 +66,9 @@ def drift(output: Output, /, *, policy: str, seed: int, bound: float, as_json: b
 @click.pass_obj
 def lease_length_(output: Output, /, *, policy: str, seed: int, as_json: bool) -> Outcome:
     """Lengthen the lease, and see what it gives and what it costs when a leader dies."""
-    rows = []
-    for each in lease_length.lengths(policy, seed):
-        rows.append(each)
-        output.story(_length(each))
-    outcome = worst(each.outcome for each in rows)
+    rows: list[lease_length.Length] = []
+    swept = _told(lease_length.lengths(policy, seed), rows, output, _length)
+    outcome = worst((swept, *(each.outcome for each in rows)))
     if as_json:
         told: list[dict[str, Any]] = [msgspec.to_builtins(each) for each in rows]
         output.json({"outcome": outcome.value, "lengths": told})
@@ -79,6 +79,19 @@ def lease_length_(output: Output, /, *, policy: str, seed: int, as_json: bool) -
         )
         output.result([head, *map(_length, rows), outcome.value])
     return outcome
+
+
+def _told(
+    found: Iterator[RowT], rows: list[RowT], output: Output, line: Callable[[RowT], str]
+) -> Outcome:
+    """Take and tell row after row; an interruption leaves those that there are."""
+    try:
+        for row in found:
+            rows.append(row)
+            output.story(line(row))
+    except KeyboardInterrupt:
+        return Outcome.INTERRUPTED
+    return Outcome.PASS
 
 
 def _cell(cell: drifting.Cell) -> str:

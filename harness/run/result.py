@@ -30,11 +30,15 @@ if TYPE_CHECKING:
 
 
 class RunResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run ended. ``json`` is the object of ``--json``; ``view`` what the summary shows."""
+    """How a run ended. ``json`` is the object of ``--json``; ``view`` what the summary shows.
+
+    ``interrupted`` is whether a signal cut it short, which a worse outcome does not say.
+    """
 
     outcome: Outcome
     reason: str | None
     directory: str
+    interrupted: bool
     view: RunView
     json: dict[str, Any]
 
@@ -84,6 +88,7 @@ def result_of(
         outcome=judged.outcome,
         reason=judged.reason,
         directory=str(directory),
+        interrupted=seen.interrupted is not None,
         view=view,
         json=_json(plan, judged, view, seen=seen),
     )

@@ -1,0 +1,155 @@
+"""What takes long can be stopped: what there is by then is told, and the exit code says 130."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cli_lantern import Lantern
+
+from harness.campaign.campaign import ROWS, Campaign, Wanted
+from harness.campaign.entries import Entry
+from harness.campaign.row import Row, row_of
+from harness.campaign.shrink import shrink
+from harness.outcome import Outcome
+from harness.plan import plan_from
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SHORT = {"on": "sim", "rate": 50, "time": 2.0, "faults": "none", "allow": "not-exercised"}
+RIGHT = Entry(name="right", expected=Outcome.PASS, options=SHORT)
+WAIT_S = 40.0
+
+
+def campaign(place: Path, seeds: int) -> Campaign:
+    running = Campaign([RIGHT], Wanted(seeds=seeds), store=place)
+    running.resume()
+    running.run()
+    return running
+
+
+def test_an_interrupted_campaign_keeps_its_rows_and_goes_on_from_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def impatient(entry: Entry, seed: int, store: str) -> Row:
+        if seed == 2:
+            raise KeyboardInterrupt
+        return row_of(entry, seed, store)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("harness.campaign.campaign.row_of", impatient)
+        stopped = campaign(tmp_path, 4)
+    assert (stopped.outcome, [row.seed for row in stopped.rows]) == (Outcome.INTERRUPTED, [0, 1])
+    again = campaign(tmp_path, 4)
+    assert (again.outcome, [row.seed for row in again.rows]) == (Outcome.PASS, [0, 1, 2, 3])
+
+
+def test_a_run_that_took_the_signal_itself_ends_its_campaign_and_is_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(entry: Entry, seed: int, store: str) -> Row:
+        row = row_of(entry, seed, store)
+        return Row(
+            name=row.name, seed=seed, outcome=Outcome.VIOLATION, expected=row.expected, interrupted=True
+        )
+
+    with monkeypatch.context() as patched:
+        patched.setattr("harness.campaign.campaign.row_of", interrupted)
+        stopped = campaign(tmp_path, 4)
+    assert [row.seed for row in stopped.rows] == [0]
+    assert stopped.interrupted
+    assert stopped.outcome is Outcome.VIOLATION  # what it had proved is not spoken of more softly
+    assert [row.interrupted for row in campaign(tmp_path, 1).rows] == [False]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_campaign_over_processes_ends_with_what_it_has(tmp_path: Path, number: signal.Signals) -> None:
+    lantern = Lantern(tmp_path)
+    arguments = ("campaign", "--catalog", "--swarm", "--only", "log-read", "--seeds", "5000")
+    code, told, story = ended_by(
+        lantern, number, *arguments, "--jobs", "2", "--resume", "here", when=lambda: rows(tmp_path) > 2
+    )
+    assert (code, told["summary"]["outcome"]) == (130, "interrupted")
+    assert len(told["runs"]) > 2
+    assert b"Traceback" not in story
+
+
+def rows(place: Path) -> int:
+    path = place / "here" / ROWS
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def test_an_interrupted_sweep_tells_the_cells_it_has(tmp_path: Path) -> None:
+    lantern = Lantern(tmp_path)
+    code, told, _ = ended_by(lantern, signal.SIGINT, "sweep", "drift", after=b" ms ")
+    assert (code, told["outcome"]) == (130, "interrupted")
+    assert 0 < len(told["cells"]) < 48
+
+
+def ended_by(
+    lantern: Lantern, number: signal.Signals, *arguments: str, when: Any = None, after: bytes = b""
+) -> tuple[int, dict[str, Any], bytes]:
+    """Start a verb, signal its whole group as a terminal does (or it alone), return how it ended."""
+    with subprocess.Popen(
+        lantern.command(*arguments, "--json"),
+        cwd=lantern.place,
+        env=lantern.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as child:
+        try:
+            assert child.stderr is not None
+            while after and after not in child.stderr.readline():
+                pass
+            until_s = time.monotonic() + WAIT_S
+            while when is not None and not when() and time.monotonic() < until_s:
+                time.sleep(0.05)
+            if number is signal.SIGINT:
+                os.killpg(child.pid, number)
+            else:
+                child.send_signal(number)
+            stdout, stderr = child.communicate(timeout=WAIT_S)
+        finally:
+            child.kill()
+    return child.returncode, json.loads(stdout), stderr
+
+
+def test_an_interrupted_shrink_keeps_the_smallest_run_so_far() -> None:
+    plan = plan_from(None, {"on": "sim", "mistake": "no-applied-wait", "rate": 50, "seed": 1})
+
+    def impatient(_line: str) -> None:
+        raise KeyboardInterrupt
+
+    found = shrink(plan, say=impatient)
+    assert found.interrupted
+    assert found.judged.outcome is Outcome.VIOLATION
+    assert found.recording.plan.time_s < plan.time_s
+    assert found.operations > 0
+
+
+def test_an_interrupted_replay_tells_the_tries_it_has(tmp_path: Path) -> None:
+    lantern = Lantern(tmp_path)
+    quiet = ("--on", "sim", "--time", "1", "--rate", "50", "--faults", "none", "--seed", "1")
+    assert lantern("run", *quiet, "--allow", "not-exercised", "--out", "quiet").returncode == 0
+    ended = lantern("replay", "quiet", "--times", "5", "--json", patch=IMPATIENT)
+    told = json.loads(ended.stdout)
+    assert (ended.returncode, told["outcome"], len(told["tries"])) == (130, "interrupted", 2)
+
+
+IMPATIENT = """
+import harness.cli.replay as verb
+real, calls = verb.replayed, []
+def replayed(*arguments):
+    calls.append(1)
+    if len(calls) == 3:
+        raise KeyboardInterrupt
+    return real(*arguments)
+verb.replayed = replayed
+"""
