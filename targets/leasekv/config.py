@@ -27,7 +27,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """What a node holds at most; beyond it a request is refused as OVERLOADED, never queued.
 
     ``append_max`` entries travel in one message, ``appends_max`` such messages are unacknowledged per
-    peer, ``rounds_max`` rounds are remembered per peer, ``held_max`` answers wait for the disk.
+    peer, ``rounds_max`` rounds are remembered per peer, ``held_max`` answers wait for the disk. When
+    ``compact_entries`` were applied since the last snapshot the next is taken; ``trail_entries`` before
+    it stay in memory, for peers that lag a little.
     """
 
     pending_max: int = 1024
@@ -36,6 +38,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     appends_max: int = 8
     rounds_max: int = 1024
     held_max: int = 4096
+    compact_entries: int = 20_000
+    trail_entries: int = 2_000
 
 
 class NodeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

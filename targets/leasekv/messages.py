@@ -59,6 +59,17 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     value: Any = None
 
 
+class Snapshot(msgspec.Struct, frozen=True, array_like=True):
+    """All that the entries up to ``index`` have done, the last of them appended in ``term``.
+
+    What ``machine`` holds is the state machine's own affair.
+    """
+
+    index: int
+    term: int
+    machine: Any
+
+
 class RequestVote(msgspec.Struct, frozen=True, array_like=True, tag="V"):
     """Ask for a vote; with ``pre`` only whether it would be given (nothing is remembered).
 
@@ -102,6 +113,14 @@ class AppendReply(msgspec.Struct, frozen=True, array_like=True, tag="a"):
     conflict_index: int = 0
 
 
+class Install(msgspec.Struct, frozen=True, array_like=True, tag="S"):
+    """A round with what the receiver lacks and the log no longer has; answered like an Append."""
+
+    term: int
+    round: int
+    snapshot: Snapshot
+
+
 class TimeoutNow(msgspec.Struct, frozen=True, array_like=True, tag="T"):
     """A leader tells its successor to campaign at once, if its log still ends like that."""
 
@@ -126,7 +145,9 @@ class IndexReply(msgspec.Struct, frozen=True, array_like=True, tag="i"):
     code: Code | None = None
 
 
-PeerMessage = RequestVote | VoteReply | Append | AppendReply | TimeoutNow | IndexRequest | IndexReply
+PeerMessage = (
+    RequestVote | VoteReply | Append | AppendReply | Install | TimeoutNow | IndexRequest | IndexReply
+)
 
 
 class Request(msgspec.Struct, frozen=True, array_like=True, tag="Q"):

@@ -20,7 +20,7 @@ import msgspec
 
 from checker.evidence import Fact
 
-from .messages import Entry, PeerMessage, Request, Response
+from .messages import Entry, PeerMessage, Request, Response, Snapshot
 
 
 class Received(msgspec.Struct, frozen=True):
@@ -82,12 +82,14 @@ class HardState(msgspec.Struct, frozen=True):
 class Persist(msgspec.Struct, frozen=True):
     """What to make durable: the hard state if it changed, and entries.
 
-    The entries replace whatever the log holds from the first one's index on.
+    The entries replace whatever the log holds from the first one's index on. With a ``snapshot`` they
+    are all that follows it and ``hard`` is there: nothing stored before is needed any more.
     """
 
     seq: int
     hard: HardState | None
     entries: tuple[Entry, ...]
+    snapshot: Snapshot | None = None
 
 
 class Ready(msgspec.Struct, frozen=True):
@@ -100,8 +102,12 @@ class Ready(msgspec.Struct, frozen=True):
 
 
 class Restored(msgspec.Struct, frozen=True):
-    """What a node finds on its disk when it boots; ``boot`` counts the boots, this one included."""
+    """What a node finds on its disk when it boots; ``boot`` counts the boots, this one included.
+
+    ``entries`` follow on ``snapshot``, or begin with index 1 where there is none.
+    """
 
     boot: int = 1
     hard: HardState = HardState()
     entries: tuple[Entry, ...] = ()
+    snapshot: Snapshot | None = None

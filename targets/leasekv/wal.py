@@ -11,6 +11,9 @@ front of a whole record was once synced. That decides what damage means:
 * **damaged**: anything else. Something was lost that had been promised, and a node that went on
   would break Raft's rules in silence. It is refused, with file and offset.
 
+A record with a snapshot makes everything before it superfluous. It begins a new file beside the old
+one, which takes the old one's place, whole and synced, by one rename.
+
 `scan` and `encode` are pure; `WalFile` is the thin hand that writes, syncs and cuts. Until a sync,
 records live in memory only, so what is killed before it is lost, as with a power cut.
 """
@@ -25,7 +28,8 @@ from zlib import crc32
 
 import msgspec
 
-from .messages import Entry
+from .kept import Kept
+from .messages import Entry, Snapshot
 from .ports import HardState, Persist, Restored
 
 if TYPE_CHECKING:
@@ -52,11 +56,15 @@ class Damaged(WalError):  # noqa: N818 - what was found, not what went wrong her
 
 
 class Record(msgspec.Struct, frozen=True, array_like=True):
-    """One sync: a boot, a hard state, entries. Entries replace the log from the first one's index on."""
+    """One sync: a boot, a hard state, entries, a snapshot.
+
+    Entries replace the log from the first one's index on, or are all of it behind the snapshot.
+    """
 
     boot: int | None
     hard: HardState | None
     entries: tuple[Entry, ...]
+    snapshot: Snapshot | None = None
 
 
 class Scan(msgspec.Struct, frozen=True):
@@ -80,15 +88,18 @@ def encode(record: Record) -> bytes:
 
 def merge(batch: Sequence[Persist]) -> Record:
     """Return the one record that says what a batch says, oldest first."""
-    hard = None
+    hard = snapshot = None
     entries: list[Entry] = []
     for persist in batch:
         hard = persist.hard or hard
-        if persist.entries and entries:
+        if persist.snapshot is not None:
+            snapshot = persist.snapshot
+            entries.clear()
+        elif persist.entries and entries:
             first = persist.entries[0].index
             entries = [entry for entry in entries if entry.index < first]
         entries.extend(persist.entries)
-    return Record(None, hard, tuple(entries))
+    return Record(None, hard, tuple(entries), snapshot)
 
 
 def scan(data: bytes, *, name: str) -> Scan:
@@ -101,8 +112,7 @@ def scan(data: bytes, *, name: str) -> Scan:
             note = f"{name}: cut {len(data)} bytes of an unfinished head" if data else None
             return Scan(Restored(boot=0), 0, note)
         raise Damaged(name, 0, "not the head of a leasekv log")
-    boot, hard = 0, HardState()
-    entries: list[Entry] = []
+    boot, kept = 0, Kept()
     at = len(MAGIC)
     while at < len(data):
         body = _body(data, at)
@@ -111,16 +121,18 @@ def scan(data: bytes, *, name: str) -> Scan:
             if why is None:
                 raise Damaged(name, at, "a record that was once synced does not match its checksum")
             note = f"{name}: cut {len(data) - at} bytes at offset {at}: {why}"
-            return Scan(Restored(boot, hard, tuple(entries)), at, note)
+            return Scan(kept.restored(boot), at, note)
         try:
             record = _decoder.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Damaged(name, at, f"a whole record that is none of ours: {error}") from error
         boot = boot if record.boot is None else record.boot
-        hard = record.hard or hard
-        _replace(entries, record.entries, where=(name, at))
+        try:
+            kept.take(record.hard, record.entries, record.snapshot)
+        except ValueError as error:
+            raise Damaged(name, at, str(error)) from error
         at += HEAD + len(body)
-    return Scan(Restored(boot, hard, tuple(entries)), at)
+    return Scan(kept.restored(boot), at)
 
 
 def _body(data: bytes, at: int) -> bytes | None:
@@ -164,16 +176,6 @@ def _why_torn(data: bytes, at: int) -> str | None:
     return None
 
 
-def _replace(entries: list[Entry], new: Sequence[Entry], *, where: tuple[str, int]) -> None:
-    if not new:
-        return
-    first = new[0].index
-    if not 1 <= first <= len(entries) + 1:
-        raise Damaged(*where, f"entry {first} after entry {len(entries)}")
-    del entries[first - 1 :]
-    entries.extend(new)
-
-
 class WalFile:
     """One node's log on disk, locked for as long as it is open.
 
@@ -185,27 +187,31 @@ class WalFile:
     _room: int | None = None
 
     def __init__(self, path: Path) -> None:
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._path = path
+        self._fd = _open(path, os.O_CREAT)
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self._fd)
-            raise WalError(f"{path}: another process uses this log") from None
-        try:
+            self._successor.unlink(missing_ok=True)
             found = scan(path.read_bytes(), name=str(path))
             self.note = found.note
             self._end = found.end
             os.ftruncate(self._fd, self._end)
-            self._boot(found.restored, path.parent)
+            self._boot(found.restored)
         except BaseException:
             os.close(self._fd)
             raise
 
-    def _boot(self, found: Restored, directory: Path) -> None:
-        self.restored = Restored(found.boot + 1, found.hard, found.entries)
+    @property
+    def _successor(self) -> Path:
+        return self._path.with_name(self._path.name + ".new")
+
+    def _boot(self, found: Restored) -> None:
+        self.restored = msgspec.structs.replace(found, boot=found.boot + 1)
         self._write((b"" if self._end else MAGIC) + encode(Record(self.restored.boot, None, ())))
         os.fsync(self._fd)
-        parent = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._sync_directory()
+
+    def _sync_directory(self) -> None:
+        parent = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(parent)
         finally:
@@ -213,8 +219,26 @@ class WalFile:
 
     def sync(self, batch: Sequence[Persist]) -> None:
         """Make a batch durable, oldest first, in one record; return once it is."""
-        self._write(encode(merge(batch)))
-        os.fdatasync(self._fd)
+        record = merge(batch)
+        if record.snapshot is not None:
+            self._start_over(record)
+        else:
+            self._write(encode(record))
+            os.fdatasync(self._fd)
+
+    def _start_over(self, record: Record) -> None:
+        """Put a new file, with this record only, in the place of the old one."""
+        old, old_end = self._fd, self._end
+        self._fd, self._end = _open(self._successor, os.O_CREAT | os.O_TRUNC), 0
+        try:
+            self._write(MAGIC + encode(Record(self.restored.boot, None, ())) + encode(record))
+            os.fsync(self._fd)
+            self._successor.replace(self._path)
+            self._sync_directory()
+        finally:
+            os.close(old)
+        if self._room is not None:
+            self._room += old_end
 
     def set_room(self, room_bytes: int | None) -> None:
         """Have only so much room from now on (a tester's knob); None is all there is."""
@@ -233,3 +257,14 @@ class WalFile:
     def close(self) -> None:
         """Let the log go."""
         os.close(self._fd)
+
+
+def _open(path: Path, flags: int) -> int:
+    """Open a log for this process alone."""
+    fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | flags, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        raise WalError(f"{path}: another process uses this log") from None
+    return fd

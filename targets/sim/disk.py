@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from targets.leasekv.ports import HardState, Persist, Restored
+from targets.leasekv.kept import Kept
 
 if TYPE_CHECKING:
-    from targets.leasekv.messages import Entry
+    from targets.leasekv.ports import Persist, Restored
 
     from .draws import Draws
     from .weather import Weather
@@ -21,13 +21,12 @@ if TYPE_CHECKING:
 class SimDisk:
     """``syncing`` is the batch under way; ``delay_ns`` is what the nemesis adds to each sync."""
 
-    __slots__ = ("_draws", "_entries", "_hard", "_waiting", "_weather", "boot", "delay_ns", "syncing")
+    __slots__ = ("_draws", "_kept", "_waiting", "_weather", "boot", "delay_ns", "syncing")
 
     def __init__(self, weather: Weather, draws: Draws) -> None:
         self._weather = weather
         self._draws = draws
-        self._hard = HardState()
-        self._entries: list[Entry] = []
+        self._kept = Kept()
         self._waiting: list[Persist] = []
         self.syncing: list[Persist] = []
         self.delay_ns = 0
@@ -69,12 +68,7 @@ class SimDisk:
     def start_boot(self) -> Restored:
         """Count a boot and return what it finds."""
         self.boot += 1
-        return Restored(self.boot, self._hard, tuple(self._entries))
+        return self._kept.restored(self.boot)
 
     def _write(self, persist: Persist) -> None:
-        if persist.hard is not None:
-            self._hard = persist.hard
-        if persist.entries:
-            first = persist.entries[0].index
-            assert first <= len(self._entries) + 1, "the disk has no gaps"
-            self._entries[first - 1 :] = persist.entries
+        self._kept.take(persist.hard, persist.entries, persist.snapshot)

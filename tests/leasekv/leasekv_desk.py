@@ -72,7 +72,10 @@ class Desk:
         for word in words:
             if "=" in word:
                 field, value = word.split("=")
-                fields[field] = value.split(",") if field in {"mistakes", "rules_off"} else value
+                if field in {"compact_entries", "trail_entries"}:
+                    fields.setdefault("limits", {})[field] = value
+                else:
+                    fields[field] = value.split(",") if field in {"mistakes", "rules_off"} else value
         for name in names:
             config = msgspec.convert({"node": name, "nodes": names, **fields}, NodeConfig, strict=False)
             self._clocks[name] = Reading(0, 0)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from targets.leasekv import wal
-from targets.leasekv.messages import Entry, Op
+from targets.leasekv.messages import Entry, Op, Snapshot
 from targets.leasekv.ports import HardState, Persist, Restored
 
 Persists = list[Persist]
@@ -20,35 +21,55 @@ unhurried = settings(deadline=None)  # a busy host is no reason to fail
 
 @st.composite
 def persists(draw: st.DrawFn) -> Persists:
-    """Draw what a core may ask for: entries that follow on or replace a tail."""
+    """Draw what a core may ask for: entries that follow on or replace a tail, or a snapshot."""
     found: Persists = []
-    last = 0
+    last = base = 0
     for seq in range(1, draw(st.integers(1, 6)) + 1):
         hard = draw(st.none() | st.builds(HardState, st.integers(0, 99), st.sampled_from([None, "n1"])))
         count = draw(st.integers(0, 3))
-        first = draw(st.integers(max(1, last - 1), last + 1))
+        snapshot = None
+        if draw(st.integers(0, 3)) == 0:
+            base = last = base + draw(st.integers(0, 5))
+            snapshot = Snapshot(base, seq, [["x", base]])
+            hard = hard or HardState(seq, "n2")
+        first = draw(st.integers(max(base + 1, last - 1), last + 1))
         value = draw(st.integers(0, 5) | st.text(max_size=400))
         entries = tuple(Entry(first + n, seq, Op.WRITE, "x", value) for n in range(count))
         last = entries[-1].index if entries else last
-        found.append(Persist(seq, hard, entries))
+        found.append(Persist(seq, hard, entries, snapshot))
     return found
 
 
 def expected(done: Persists) -> Restored:
     """Return what a node must find: the dumb oracle."""
-    hard = HardState()
+    hard, snapshot = HardState(), None
     entries: dict[int, Entry] = {}
     for persist in done:
         hard = persist.hard or hard
+        if persist.snapshot:
+            snapshot, entries = persist.snapshot, {}
         if persist.entries:
             first = persist.entries[0].index
             entries = {index: entry for index, entry in entries.items() if index < first}
             entries |= {entry.index: entry for entry in persist.entries}
-    return Restored(0, hard, tuple(entries[index] for index in sorted(entries)))
+    return Restored(0, hard, tuple(entries[index] for index in sorted(entries)), snapshot)
+
+
+def fitting(done: Persists, room_bytes: int) -> int:
+    """Count the syncs that a disk has room for; a snapshot's file stands beside the old one at first."""
+    head = len(wal.MAGIC) + len(wal.encode(wal.Record(1, None, ())))
+    size = head
+    for count, (persist, record) in enumerate(zip(done, records(done), strict=True)):
+        needed = len(record) + (head if persist.snapshot else 0)
+        if needed > room_bytes:
+            return count
+        room_bytes += (size if persist.snapshot else 0) - needed
+        size = needed if persist.snapshot else size + needed
+    return len(done)
 
 
 def records(done: Persists) -> list[bytes]:
-    return [wal.encode(wal.Record(None, each.hard, each.entries)) for each in done]
+    return [wal.encode(wal.Record(None, each.hard, each.entries, each.snapshot)) for each in done]
 
 
 @unhurried
@@ -185,11 +206,11 @@ def test_a_full_disk_keeps_what_was_synced_and_the_next_start_finds_room(
         for persist in done:
             log.sync([persist])
             kept += 1
-    sizes = [len(record) for record in records(done)]
-    assert kept == sum(sum(sizes[: n + 1]) <= room_bytes for n in range(len(done)))
+    assert kept == fitting(done, room_bytes)
     log.close()
     again = wal.WalFile(path)
     found = expected(done[:kept])
-    assert again.restored == Restored(2, found.hard, found.entries)
+    assert again.restored == msgspec.structs.replace(found, boot=2)
+    assert [file.name for file in path.parent.iterdir()] == ["wal"]
     again.sync([Persist(99, HardState(7, None), ())])
     again.close()

@@ -28,6 +28,7 @@ from targets.leasekv.messages import (
     Code,
     IndexReply,
     IndexRequest,
+    Install,
     Op,
     PeerMessage,
     Request,
@@ -41,6 +42,7 @@ from targets.leasekv.ports import (
     CampaignNow,
     ClientGone,
     HandOver,
+    HardState,
     Input,
     Persisted,
     Ready,
@@ -52,7 +54,7 @@ from targets.leasekv.ports import (
 from targets.leasekv.rules import ClockView
 
 from .election import Election, Stage
-from .follower import refuse_append, take_append
+from .follower import answer_snapshot, has_all_of, refuse_append, take_append
 from .lease import Lease
 from .log import Log
 from .outbox import Outbox
@@ -68,6 +70,7 @@ if TYPE_CHECKING:
 
     from targets.clock import Reading
     from targets.leasekv.config import NodeConfig
+    from targets.leasekv.messages import Snapshot
     from targets.leasekv.rules import Rules
 
 
@@ -94,7 +97,9 @@ class Core:
         self, config: NodeConfig, rules: Rules, restored: Restored, rng: Random, reading: Reading
     ) -> None:
         peers = tuple(name for name in config.nodes if name != config.node)
-        log = Log(restored.entries)
+        snapshot = restored.snapshot
+        offset, offset_term = (0, 0) if snapshot is None else (snapshot.index, snapshot.term)
+        log = Log(restored.entries, offset=offset, offset_term=offset_term)
         self._state = state = State(
             config=config,
             rules=rules,
@@ -108,12 +113,17 @@ class Core:
             sampled=reading,
             term=restored.hard.term,
             voted_for=restored.hard.voted_for,
+            commit_index=offset,
+            applied_index=offset,
         )
         brand_new = restored.hard.term == 0 and log.last_index == 0
         self._election = Election(state, brand_new=brand_new)
         self._lease = Lease(state)
-        self._replication = Replication(state)
         self._writes = Writes(state)
+        if snapshot is not None:
+            self._writes.machine.restore(snapshot.machine)
+        self._snapshot_index = offset
+        self._replication = Replication(state, self._writes)
         self._reads = Reads(state, self._lease, self._replication, self._writes)
         self._transfer = Transfer(state, self._replication, self._writes)
         self._roles = Roles(
@@ -223,7 +233,7 @@ class Core:
         match message:
             case AppendReply():
                 self._hear_ack(peer, message)
-            case Append():
+            case Append() | Install():
                 self._hear_leader(peer, message)
             case IndexRequest():
                 if message.term > self._state.term:
@@ -240,7 +250,7 @@ class Core:
             case _:
                 assert_never(message)
 
-    def _hear_leader(self, peer: str, message: Append) -> None:
+    def _hear_leader(self, peer: str, message: Append | Install) -> None:
         state = self._state
         if message.term < state.term:
             refuse_append(state, peer, message)
@@ -251,10 +261,25 @@ class Core:
         elif self._election.stage is not Stage.NONE:
             self._election.end()
         self._election.promise(peer, message.round)
+        if isinstance(message, Install):
+            self._install(peer, message)
+            return
         before = state.commit_index
         take_append(state, peer, message)
         if state.commit_index > before:
             self._writes.committed()
+
+    def _install(self, peer: str, message: Install) -> None:
+        state = self._state
+        snapshot = message.snapshot
+        if not has_all_of(state, snapshot):
+            agreed = state.commit_index
+            state.log.restart_after(snapshot.index, snapshot.term, agreed=agreed)
+            self._writes.install(snapshot)
+            self._start_over(snapshot)
+            state.log.writing(state.out.pending_seq, agreed + 1, snapshot.index)
+            self._reads.applied()
+        answer_snapshot(state, peer, message)
 
     def _hear_ack(self, peer: str, reply: AppendReply) -> None:
         state = self._state
@@ -302,6 +327,20 @@ class Core:
             self._reads.found(read, value)
         self._reads.applied()
 
+    def _maybe_compact(self) -> None:
+        state = self._state
+        limits = state.config.limits
+        if state.applied_index - self._snapshot_index < limits.compact_entries:
+            return
+        self._start_over(self._writes.snapshot())
+        state.log.compact(state.applied_index - limits.trail_entries)
+
+    def _start_over(self, snapshot: Snapshot) -> None:
+        state = self._state
+        self._snapshot_index = snapshot.index
+        hard = HardState(state.term, state.voted_for)
+        state.out.start_over(snapshot, hard, state.log.after(snapshot.index))
+
     # Clients.
 
     def _ask(self, client: int, request: Request) -> None:
@@ -318,10 +357,11 @@ class Core:
 
     def _flush(self) -> Ready:
         state = self._state
+        unsaved = state.out.unsaved
+        if unsaved:
+            state.log.writing(state.out.pending_seq, unsaved[0].index, unsaved[-1].index)
+        self._maybe_compact()
         ready = state.out.flush()
-        persist = ready.persist
-        if persist is not None and persist.entries:
-            state.log.writing(persist.seq, persist.entries[0].index, persist.entries[-1].index)
         leading = state.role is Role.LEADER
         wake_ns = min(
             self._sample_due_ns,

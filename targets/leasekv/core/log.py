@@ -1,11 +1,11 @@
 """The log, in memory: entries, how far they are on disk, and where two logs part.
 
-A plain list with an offset, never copied; the offset is where a snapshot will end one day and is 0
-until then. Indexes start at 1; index 0 stands for "before the log" and has term 0.
+A plain list with an offset, never copied: what lies at or before the offset was applied, is part of a
+snapshot, and is gone from here. Indexes start at 1; index 0 stands for "before the log" and has term 0.
 
 Durability. Entries are appended at once and become durable later, in the order they were handed to
-the disk. ``durable_index`` is the longest prefix of *this* log the disk holds: an overwritten tail
-takes it back at once, although the disk still holds the old entries.
+the disk. ``durable_index`` is the longest prefix of *this* log the disk holds, in whatever form: an
+overwritten tail takes it back at once, although the disk still holds the old entries.
 """
 
 from __future__ import annotations
@@ -22,16 +22,19 @@ if TYPE_CHECKING:
 class Log:
     """Entries ``offset + 1`` to ``last_index``."""
 
-    __slots__ = ("_entries", "_writing", "durable_index", "last_index", "last_term", "offset")
+    __slots__ = (
+        "_entries", "_writing", "durable_index", "last_index", "last_term", "offset", "offset_term"
+    )  # fmt: skip
 
-    def __init__(self, entries: Iterable[Entry]) -> None:
+    def __init__(self, entries: Iterable[Entry], *, offset: int = 0, offset_term: int = 0) -> None:
         self._entries = list(entries)
-        self.offset = 0
-        self.last_index = len(self._entries)
-        self.last_term = self._entries[-1].term if self._entries else 0
+        self.offset = offset
+        self.offset_term = offset_term
+        self.last_index = offset + len(self._entries)
+        self.last_term = self._entries[-1].term if self._entries else offset_term
         self.durable_index = self.last_index
         self._writing: deque[tuple[int, int, int]] = deque()
-        for index, entry in enumerate(self._entries, start=1):
+        for index, entry in enumerate(self._entries, start=offset + 1):
             if entry.index != index:
                 raise ValueError(f"restored entry number {index} says it is {entry.index}")
 
@@ -40,12 +43,15 @@ class Log:
         return self._entries[index - self.offset - 1]
 
     def term_at(self, index: int) -> int | None:
-        """Return the term of the entry at ``index``; None beyond the end."""
+        """Return the term of the entry at ``index``, from the offset on; None beyond the end."""
         if index == self.last_index:
             return self.last_term
         if index > self.last_index:
             return None
-        return self._entries[index - self.offset - 1].term if index > self.offset else 0
+        if index == self.offset:
+            return self.offset_term
+        assert index > self.offset, "nobody asks for what was compacted away"
+        return self._entries[index - self.offset - 1].term
 
     def slice(self, first: int, count_max: int) -> tuple[Entry, ...]:
         """Return at most ``count_max`` entries from ``first`` on."""
@@ -81,8 +87,28 @@ class Log:
     def _cut(self, first: int) -> None:
         del self._entries[first - self.offset - 1 :]
         self.last_index = first - 1
-        self.last_term = self._entries[-1].term if self._entries else 0
+        self.last_term = self._entries[-1].term if self._entries else self.offset_term
         self.durable_index = min(self.durable_index, first - 1)
+
+    def after(self, index: int) -> tuple[Entry, ...]:
+        """Return every entry behind ``index``."""
+        return tuple(self._entries[index - self.offset :])
+
+    def compact(self, index: int) -> None:
+        """Let go of what lies up to ``index``, all of it being part of a snapshot."""
+        if index <= self.offset:
+            return
+        term = self.term_at(index)
+        assert term is not None, "a snapshot holds what was applied"
+        del self._entries[: index - self.offset]
+        self.offset, self.offset_term = index, term
+
+    def restart_after(self, index: int, term: int, *, agreed: int) -> None:
+        """Drop it all for a leader's snapshot up to ``index``; up to ``agreed`` it was the same."""
+        self._entries.clear()
+        self.offset = self.last_index = index
+        self.offset_term = self.last_term = term
+        self.durable_index = min(self.durable_index, agreed)
 
     def conflict_before(self, index: int) -> int:
         """Return where a leader should look next for agreement, its entry at ``index`` being wrong.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from checker.evidence import Fact
-    from targets.leasekv.messages import Entry, PeerMessage, Response
+    from targets.leasekv.messages import Entry, PeerMessage, Response, Snapshot
 
 NOTHING = Ready()
 
@@ -27,7 +27,10 @@ NOTHING = Ready()
 class Outbox:
     """Effects of the step under way, and messages that wait."""
 
-    __slots__ = ("_entries", "_facts", "_hard", "_held", "_messages", "_replies", "durable_seq", "seq")
+    __slots__ = (
+        "_entries", "_facts", "_hard", "_held", "_messages", "_replies", "_snapshot",
+        "durable_seq", "seq",
+    )  # fmt: skip
 
     def __init__(self, held_max: int) -> None:
         self.seq = 0
@@ -36,6 +39,7 @@ class Outbox:
         self._messages: list[tuple[str, PeerMessage]] = []
         self._replies: list[tuple[int, Response]] = []
         self._hard: HardState | None = None
+        self._snapshot: Snapshot | None = None
         self._entries: list[Entry] = []
         # Beyond the bound the oldest is lost, as on a network; its sender asks again.
         self._held: deque[tuple[int, str, PeerMessage]] = deque(maxlen=held_max)
@@ -72,6 +76,17 @@ class Outbox:
         """Make entries durable; within a step they follow on each other."""
         self._entries.extend(entries)
 
+    @property
+    def unsaved(self) -> Sequence[Entry]:
+        """What this step has said to be stored."""
+        return self._entries
+
+    def start_over(self, snapshot: Snapshot, hard: HardState, entries: Sequence[Entry]) -> None:
+        """Store this instead of everything stored so far: a snapshot, and what follows it."""
+        self._snapshot = snapshot
+        self._hard = hard
+        self._entries = list(entries)
+
     def durable(self, seq: int) -> None:
         """Release what waited for ``seq`` or less."""
         self.durable_seq = seq
@@ -90,8 +105,9 @@ class Outbox:
         persist = None
         if self._entries or self._hard is not None:
             self.seq += 1
-            persist = Persist(self.seq, self._hard, tuple(self._entries))
+            persist = Persist(self.seq, self._hard, tuple(self._entries), self._snapshot)
             self._hard = None
+            self._snapshot = None
             self._entries.clear()
         elif not (self._facts or self._messages or self._replies):
             return NOTHING

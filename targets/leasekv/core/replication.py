@@ -9,7 +9,8 @@ nothing.
 Logs. Sending is pipelined: ``next_index`` runs ahead of ``match_index`` and new entries go out at once,
 as long as fewer than ``appends_max`` messages with entries are unacknowledged; what comes meanwhile
 gathers and leaves with the next acknowledgement. A peer that does not agree is *probed*: one message
-at a time, repeated by the heartbeat if lost, until it agrees.
+at a time, repeated by the heartbeat if lost, until it agrees. One that needs what the log no longer has
+is sent a snapshot, again after E if nothing is heard; heartbeats that carry nothing go on meanwhile.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from checker.evidence import RoundAcked, RoundSent
-from targets.leasekv.messages import Append, AppendReply
+from targets.leasekv.messages import Append, AppendReply, Install
 
 from .quorum import backed_by
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from targets.leasekv.messages import Entry
 
     from .state import State
+    from .writes import Writes
 
 
 @dataclass(slots=True)
@@ -36,7 +38,7 @@ class Peer:
 
     ``sent`` are rounds not yet acknowledged with the readings they were sent at; ``ends`` the last
     indexes of unacknowledged messages with entries; ``contact_ns`` when the newest acknowledged round
-    was sent, on the monotonic clock.
+    was sent, and ``install_ns`` when a snapshot was last sent, on the monotonic clock.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Peer:
     match_index: int = 0
     acked_round: int = 0
     probing: bool = False
+    install_ns: int | None = None
     sent: deque[tuple[int, Reading]] = field(default_factory=deque)
     ends: deque[int] = field(default_factory=deque)
 
@@ -52,10 +55,11 @@ class Peer:
 class Replication:
     """The rounds of one leadership. `start` begins a new one."""
 
-    __slots__ = ("_peers", "_state", "heartbeat_ns", "last_full_round", "last_round")
+    __slots__ = ("_peers", "_state", "_writes", "heartbeat_ns", "last_full_round", "last_round")
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, writes: Writes) -> None:
         self._state = state
+        self._writes = writes
         self._peers: dict[str, Peer] = {}
         self.last_round = 0
         self.last_full_round = 0
@@ -101,6 +105,9 @@ class Replication:
             self.last_full_round = self.last_round
         shared: Append | None = None
         for peer in peers:
+            if peer.next_index <= state.log.offset:
+                self._send(peer, self._snapshot_or_nothing(peer))
+                continue
             entries: tuple[Entry, ...] = ()
             if self._may_take(peer) and (probe or not peer.probing):
                 entries = state.log.slice(peer.next_index, state.config.limits.append_max)
@@ -110,9 +117,17 @@ class Replication:
             self._send(peer, shared)
         state.out.fact(RoundSent(state.term, self.last_round))
 
+    def _snapshot_or_nothing(self, peer: Peer) -> Install | Append:
+        state = self._state
+        now_ns = state.reading.mono_ns
+        if peer.install_ns is not None and now_ns < peer.install_ns + state.config.election_ns:
+            return Append(state.term, self.last_round, 0, 0, (), state.commit_index)
+        peer.install_ns = now_ns
+        return Install(state.term, self.last_round, self._writes.snapshot())
+
     def _may_take(self, peer: Peer) -> bool:
         state = self._state
-        unsent = peer.next_index <= state.log.last_index
+        unsent = state.log.offset < peer.next_index <= state.log.last_index
         return unsent and len(peer.ends) < state.config.limits.appends_max
 
     def _append(self, prev: int, entries: tuple[Entry, ...]) -> Append:
@@ -121,9 +136,9 @@ class Replication:
         assert prev_term is not None, "a leader sends only what it has"
         return Append(state.term, self.last_round, prev, prev_term, entries, state.commit_index)
 
-    def _send(self, peer: Peer, message: Append) -> None:
+    def _send(self, peer: Peer, message: Append | Install) -> None:
         peer.sent.append((message.round, self._state.reading))
-        if message.entries and not peer.probing:
+        if isinstance(message, Append) and message.entries and not peer.probing:
             peer.next_index += len(message.entries)
             peer.ends.append(peer.next_index - 1)
         self._state.out.send(peer.name, message)
@@ -167,6 +182,7 @@ class Replication:
             return  # answers an older message; what it says is known already
         peer.next_index = conflict_index
         peer.probing = True
+        peer.install_ns = None
         peer.ends.clear()
         self._send_round([peer], probe=True)
 

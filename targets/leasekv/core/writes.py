@@ -18,7 +18,7 @@ import msgspec
 from checker.events import Served
 from checker.evidence import Applied, Refused
 from targets.cluster import Role
-from targets.leasekv.messages import Code, Entry, Op, Response
+from targets.leasekv.messages import Code, Entry, Op, Response, Snapshot
 
 from .machine.kv import KeyValue
 
@@ -126,6 +126,21 @@ class Writes:
     def committed(self) -> None:
         """Take note that the commit index has moved."""
         self._due.append((self._state.reading.mono_ns + self._delay_ns, self._state.commit_index))
+
+    def install(self, snapshot: Snapshot) -> None:
+        """Stand where a leader stood: everything up to its snapshot is committed and applied."""
+        state = self._state
+        self.machine.restore(snapshot.machine)
+        state.commit_index = state.applied_index = snapshot.index
+        self._due.clear()
+        state.out.fact(Applied(state.term, snapshot.index, snapshot.term))
+
+    def snapshot(self) -> Snapshot:
+        """Return what has been applied so far."""
+        state = self._state
+        term = state.log.term_at(state.applied_index)
+        assert term is not None, "what was applied is in the log or is where it begins"
+        return Snapshot(state.applied_index, term, self.machine.snapshot())
 
     def apply_due(self) -> list[tuple[PendingRead, Any]]:
         """Apply what is due; return the reads that went through the log, with what they found."""

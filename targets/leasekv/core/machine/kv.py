@@ -27,6 +27,14 @@ class KeyValue:
         """Return what ``key`` holds, None if nothing."""
         return self._values.get(key)
 
+    def snapshot(self) -> Any:
+        """Return everything it holds, as a value that never changes again."""
+        return tuple(self._values.items())
+
+    def restore(self, snapshot: Any) -> None:
+        """Hold what another one held when it gave that."""
+        self._values = dict(snapshot)
+
     def apply(self, entry: Entry) -> tuple[Code | None, Any]:
         """Do what ``entry`` says; return the code and value its client hears."""
         match entry.op:
