@@ -119,4 +119,10 @@ class Finished(msgspec.Struct, frozen=True):
     """The run is over; nothing more will be asked for."""
 
 
+class Failed(msgspec.Struct, frozen=True):
+    """Between the parts of a run: something went wrong, and the run goes on without it."""
+
+    reason: str
+
+
 ConductorEffect = ForProcess | AddEvent | PollStatus | Inject | Heal | Finished

@@ -1,0 +1,94 @@
+"""What is handed out to the seats: the workload, then nothing, then the final reads.
+
+The three never overlap. A seat asks for its *task* when it is free; what it is told is an operation and
+a node, and, of a final read, which one, so that a read that failed can be put back in line.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from checker.events import EventType
+from targets.session import Call, Completion
+
+from .final import FinalRead, FinalReads
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nemesis.ports import Probe
+
+    from .generator import Generator
+    from .script import Script
+
+
+class Task(msgspec.Struct, frozen=True):
+    """An operation to invoke at ``node``; ``final`` if it is a final read."""
+
+    call: Call
+    node: str
+    final: FinalRead | None = None
+
+
+class Supply:
+    """See the module."""
+
+    def __init__(self, generator: Generator | Script) -> None:
+        self.slots = range(len(generator.seats))
+        self._generator = generator
+        self._loaded = False
+        self._final = FinalReads((), (), 0)
+
+    @property
+    def owed(self) -> int:
+        """How many final reads are still to be invoked."""
+        return len(self._final)
+
+    @property
+    def unread(self) -> int:
+        """How many final reads were given up, or not invoked yet."""
+        return len(self._final) + self._final.given_up
+
+    @property
+    def final_ns(self) -> int | None:
+        """When the next final read may start, by whoever is free."""
+        return self._final.due_ns
+
+    def due_ns(self, slot: int | None) -> int | None:
+        """When this slot gets its next operation of the workload; None while there is none for it."""
+        return self._generator.due_ns(slot) if self._loaded and slot is not None else None
+
+    def open(self, now_ns: int) -> None:
+        """Hand out the workload from now on."""
+        self._loaded = True
+        self._generator.start(now_ns)
+
+    def rest(self) -> None:
+        """Hand out nothing."""
+        self._loaded = False
+        self._final = FinalReads((), (), 0)
+
+    def read_back(self, nodes: Sequence[str], now_ns: int) -> None:
+        """Hand out a read of every key ever used at each of these nodes."""
+        self._final = FinalReads(self._generator.keys, nodes, now_ns)
+
+    def take(self, slot: int, now_ns: int) -> Task | None:
+        """Return what this slot does now, if it is time; raise whatever the workload raises."""
+        if self._loaded:
+            if self._generator.due_ns(slot) > now_ns:
+                return None
+            return Task(*self._generator.next(slot, now_ns))
+        read = self._final.take(now_ns)
+        return None if read is None else Task(read.call, read.node, read)
+
+    def probe(self, asked: Probe) -> Task:
+        """Return the operation that a probe asks for."""
+        return Task(self._generator.probe(asked.f, asked.key), asked.node)
+
+    def ended(self, slot: int | None, task: Task, completion: Completion, now_ns: int) -> None:
+        """Learn how a task ended."""
+        self._generator.ended(slot, task.call, completion, now_ns)
+        if task.final is not None and completion.type is not EventType.OK:
+            self._final.failed(task.final, now_ns)
