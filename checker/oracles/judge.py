@@ -17,7 +17,7 @@ from checker.oracles import lease_overlap as overlap
 from checker.oracles import promise as promises
 from checker.oracles.holdings import holdings
 from checker.oracles.raft import raft
-from checker.oracles.result import OracleResult, unavailable
+from checker.oracles.result import Oracle, OracleResult, unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 class Declared(msgspec.Struct, frozen=True, kw_only=True):
     """What a run said of itself before it started.
 
-    ``nodes`` are all voters. ``overlap`` and ``promise`` say whether the policy owes what those oracles
-    look for; ``common_clock`` whether the nodes' true stamps come from one clock. ``healed_ns`` counts
-    from the run's origin; None if nothing was ever healed, and then availability is not judged.
+    ``nodes`` are all voters. ``owes`` are the oracles that the policy has to satisfy, of those it
+    might break by design; ``common_clock`` whether the nodes' true stamps come from one clock.
+    ``healed_ns`` counts from the run's origin; None if nothing was ever healed, and then availability
+    is not judged.
     """
 
     nodes: tuple[str, ...]
     drift_ppm: int | None = None
-    overlap: bool = True
-    promise: bool = True
+    owes: frozenset[Oracle] = frozenset(Oracle)
     common_clock: bool = True
     healed_ns: int | None = None
     resume_within_ns: int = 10_000_000_000
@@ -60,11 +60,11 @@ def _on_one_clock(timelines: Timelines, declared: Declared) -> Iterator[OracleRe
     held = {node: holdings(timeline) for node, timeline in timelines.items()}
     why_not = None if declared.common_clock else "the nodes have no clock in common"
     by_design = "the policy does not owe it"
-    if why_not or not declared.overlap:
+    if why_not or Oracle.LEASE_OVERLAP not in declared.owes:
         yield unavailable(overlap.NAME, overlap.KIND, why_not or by_design)
     else:
         yield overlap.lease_overlap(timelines, held=held)
-    if why_not or not declared.promise:
+    if why_not or Oracle.PROMISE not in declared.owes:
         yield unavailable(promises.NAME, promises.KIND, why_not or by_design)
     else:
         yield promises.promise(timelines, nodes=declared.nodes, held=held)

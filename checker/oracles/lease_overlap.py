@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from checker.oracles.holdings import Holding, holdings
-from checker.oracles.result import Finding, OracleResult, judged, unavailable
+from checker.oracles.result import Finding, Oracle, OracleResult, judged, unavailable
 from checker.timeline import MS
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from checker.timeline import Timelines
 
-NAME: Final = "lease-overlap"
+NAME: Final = Oracle.LEASE_OVERLAP
 KIND: Final = "lease-overlap"
 
 

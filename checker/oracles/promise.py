@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from checker.evidence import Checked, Promised, RoundAcked, RoundSent, Voted
 from checker.oracles.holdings import Holding, holdings
-from checker.oracles.result import Finding, OracleResult, judged, unavailable
+from checker.oracles.result import Finding, Oracle, OracleResult, judged, unavailable
 from checker.timeline import MS
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from checker.timeline import FactT, Timeline, Timelines
 
-NAME: Final = "promise"
+NAME: Final = Oracle.PROMISE
 KIND: Final = "promise"
 NEVER: Final = -(1 << 62)
 JUST_SENT: Final = 1 << 62

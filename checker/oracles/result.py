@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 FINDINGS_MAX: Final = 20
 
 
+class Oracle(StrEnum):
+    """The oracles that a policy owes or not: a right one may break what they look for, by design."""
+
+    LEASE_OVERLAP = "lease-overlap"
+    PROMISE = "promise"
+
+
 class OracleOutcome(StrEnum):
     """The four things an oracle can say."""
 

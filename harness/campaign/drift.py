@@ -23,10 +23,10 @@ from checker.oracles.holdings import holdings
 from checker.timeline import build
 from harness.outcome import Outcome
 from harness.plan.plan import Plan, ScheduleFrom
-from harness.plan.resolve import node_config
 from harness.plan.schedules import dumped
 from harness.run.generator import seats_min
 from harness.run.simulate import Recording, judge_recording, simulate
+from harness.run.where import simulated
 from nemesis import Episode, Schedule, Step
 from nemesis.drawn import after, elections, write_first
 from nemesis.grudges import Shape
@@ -46,8 +46,8 @@ from nemesis.schedule import (
 )
 from targets.clock import MS
 from targets.cluster import ClockMode
-from targets.leasekv.rules import drift_safe_lease_ns
 from targets.sim.weather import STILL
+from targets.target import Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,7 +98,7 @@ def drift_plan(policy: str, seed: int, leader: float, followers: float, drift_pp
     """Return the plan of one cell, rates in declared bounds."""
     plan = Plan(
         name="sweep-drift",
-        on="sim",
+        on=Place.SIM,
         policy=policy,
         clients=seats_min(3),
         keys=1,
@@ -133,8 +133,7 @@ def cell(policy: str, seed: int, bounds: float, signs: tuple[int, int], drift_pp
     rates_ppm = [round(sign * bounds * drift_ppm) for sign in signs]
     recording = simulate(plan)
     judged = judge_recording(recording)
-    config = node_config(plan, plan.node_names[0])
-    lease_ns = drift_safe_lease_ns(config.bounds)
+    lease_ns = simulated(plan).lease_ns(plan.setup)
     promise_ends, lease_ends = (
         length * 1_000_000 // (1_000_000 + rate_ppm)
         for length, rate_ppm in ((plan.election_ns, rates_ppm[1]), (lease_ns, rates_ppm[0]))

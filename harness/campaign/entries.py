@@ -8,7 +8,7 @@ of a plan file, with ``expect``.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
@@ -16,8 +16,8 @@ from harness.outcome import Outcome
 from harness.plan import PlanError, plan_from
 from harness.plan.document import BYTES_MAX, read
 from harness.plan.plan import Plan  # noqa: TC001 - a field of a struct
-from targets.leasekv.mistakes import MISTAKES, Environment
-from targets.leasekv.policies import POLICIES
+from targets.catalog import DEFAULT, find
+from targets.target import Place
 
 from .swarm import swarm_plan
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-CAMPAIGN_SCHEMA = 1
+TESTED: Final[tuple[str, ...]] = ("target", "policy", "mistake")
 
 
 class Drawn(StrEnum):
@@ -36,7 +36,7 @@ class Drawn(StrEnum):
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """One name. ``options`` are keys of a plan file; a swarm looks at policy and mistake only."""
+    """One name. ``options`` are keys of a plan file; a swarm looks at those of `TESTED` only."""
 
     name: str
     expected: Outcome
@@ -46,9 +46,9 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     def plan(self, seed: int) -> Plan:
         """Return the plan of one seed."""
         if self.drawn is Drawn.SWARM:
-            mistakes = tuple(self.options.get("mistake", ()))
-            policy = MISTAKES[mistakes[0]].policy if mistakes else self.options["policy"]
-            return swarm_plan(policy, seed, mistakes=mistakes, name=self.name)
+            tested = {key: self.options[key] for key in TESTED if key in self.options}
+            asked = {"on": Place.SIM, "seed": seed, "name": self.name}
+            return swarm_plan(plan_from(None, {**asked, **tested}))
         return plan_from(None, {**self.options, "seed": seed})
 
 
@@ -71,6 +71,7 @@ class CampaignFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 def catalog(*, on: str, drawn: Drawn) -> tuple[Entry, ...]:
     """Return every mistake that can be shown there, then every policy as its control."""
+    target = find(DEFAULT)
     mistakes = [
         Entry(
             name=name,
@@ -78,12 +79,12 @@ def catalog(*, on: str, drawn: Drawn) -> tuple[Entry, ...]:
             options={"mistake": (name,), "on": on},
             drawn=drawn,
         )
-        for name, mistake in MISTAKES.items()
-        if Environment(on) in mistake.environments
+        for name, mistake in target.mistakes.items()
+        if on in mistake.places
     ]
     controls = [
         Entry(name=name, expected=Outcome.PASS, options={"policy": name, "on": on}, drawn=drawn)
-        for name in POLICIES
+        for name in target.modes
     ]
     return (*mistakes, *controls)
 
@@ -133,6 +134,4 @@ def from_file(path: Path) -> tuple[tuple[Entry, ...], int | None]:
 def _options(run: FileEntry) -> dict[str, Any]:
     mistake = run.plan.get("mistake", ())
     told = {**run.plan, "name": run.name, "mistake": (mistake,) if isinstance(mistake, str) else mistake}
-    if run.swarm:
-        told = {"policy": "lease-renew", **told}
     return {key: value for key, value in told.items() if value not in (None, ())}

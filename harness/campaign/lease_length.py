@@ -16,15 +16,15 @@ import msgspec
 from checker.events import EventType, ReadPath
 from harness.outcome import Outcome
 from harness.plan.plan import Plan, ScheduleFrom
-from harness.plan.resolve import node_config
 from harness.plan.schedules import dumped
 from harness.run.simulate import Recording, judge_recording, simulate
+from harness.run.where import simulated
 from nemesis import Episode, Schedule, Step
 from nemesis.faults import Kill
 from nemesis.schedule import For, KillAt, ProbeAt, ProbeKind, Span, TimeUnit, Wait
 from targets.clock import MS
-from targets.leasekv.rules import drift_safe_lease_ns
 from targets.sim.weather import Weather
+from targets.target import Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +64,7 @@ def length_plan(policy: str, seed: int, election_ms: int) -> Plan:
     each_s = 2.0 + 7 * election_ms / 1000
     return Plan(
         name="sweep-lease-length",
-        on="sim",
+        on=Place.SIM,
         policy=policy,
         clients=12,
         rate=200,
@@ -92,7 +92,7 @@ def length(policy: str, seed: int, election_ms: int) -> Length:
     silences = sorted(_silences(recording))
     return Length(
         election_ns=plan.election_ns,
-        lease_ns=drift_safe_lease_ns(node_config(plan, "n1").bounds),
+        lease_ns=simulated(plan).lease_ns(plan.setup),
         lease_share=len(by_path.get(ReadPath.LEASE, ())) / max(1, len(led)),
         read_p50_ns=round(median(led)) if led else 0,
         read_p99_ns=sorted(led)[len(led) * 99 // 100] if led else 0,

@@ -63,8 +63,8 @@ class NotReproduced(Exception):  # noqa: N818 - an answer, not a failure
 
 
 def shrink(plan: Plan, *, say: Callable[[str], None] = lambda _line: None) -> Shrunk:
-    """Return the minimal plan; raise `NotReproduced` if there is nothing to shrink."""
-    shrinking = Shrinking(msgspec.structs.replace(plan, on="sim", name="minimal", keep=False), say)
+    """Return the minimal plan of one for the simulator; raise `NotReproduced` if it shows nothing."""
+    shrinking = Shrinking(msgspec.structs.replace(plan, name="minimal"), say)
     try:
         shrinking.smaller()
         shrinking.written_down()

@@ -24,8 +24,8 @@ from nemesis.drawn import KINDS, Draw
 from nemesis.seeded import shortest
 from targets.clock import MS
 from targets.cluster import ClockMode
-from targets.leasekv.mistakes import MISTAKES
 from targets.sim.weather import Weather
+from targets.target import Place
 
 from .storms import cut_at_the_lease, killed_at_the_answer, pause_at_the_lease, storm
 
@@ -43,26 +43,27 @@ HERE: Final = tuple(family for family in FAMILIES if family != "full")
 """What can be done in virtual time: its disks have all the room there is."""
 
 
-def swarm_plan(policy: str, seed: int, *, mistakes: tuple[str, ...] = (), name: str = "") -> Plan:
-    """Draw the plan of one seed for a policy, with these mistakes planted."""
-    rng = Random(f"{seed}/swarm")
+def swarm_plan(asked: Plan) -> Plan:
+    """Draw anew, from the seed of a plan, everything in it but what is tested."""
+    rng = Random(f"{asked.seed}/swarm")
     nodes = rng.choice(SIZES)
     election_ns = rng.choice(ELECTIONS_MS) * MS
     drift_ppm = rng.choice(DRIFTS_PPM)
     families = frozenset(family for family in HERE if rng.randrange(100) < 55)
     clock = rng.choice((ClockMode.WALL, ClockMode.RATE)) if "clock" in families else ClockMode.NONE
     plan = Plan(
-        name=(name or "-".join(mistakes) or policy)[:60],
-        on="sim",
-        policy=policy,
-        mistakes=mistakes,
+        name=asked.name,
+        target=asked.target,
+        on=Place.SIM,
+        policy=asked.policy,
+        mistakes=asked.mistakes,
         nodes=nodes,
         clients=seats_min(nodes) + rng.randrange(6),
         keys=rng.randint(1, 4),
         rate=rng.choice(RATES),
         readindex_one_in=rng.choice((0, 0, 3, 10)),
         time_s=float(rng.choice(SECONDS)),
-        seed=seed,
+        seed=asked.seed,
         faults=tuple(family for family in HERE if family in families),
         clock=clock,
         peer_delay_ns=rng.choice((0, 0, 0, 2, 10)) * MS,
@@ -80,11 +81,6 @@ def swarm_plan(policy: str, seed: int, *, mistakes: tuple[str, ...] = (), name: 
     )
     draw = Draw(rng, nodes, families or frozenset({"partition"}), clock)
     return msgspec.structs.replace(plan, schedule=dumped(_schedule(draw, plan)))
-
-
-def mistake_plan(mistake: str, seed: int) -> Plan:
-    """Draw the plan of one seed with this mistake planted."""
-    return swarm_plan(MISTAKES[mistake].policy, seed, mistakes=(mistake,))
 
 
 def weather(rng: Random, *, drift_ppm: int) -> Weather:

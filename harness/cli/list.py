@@ -13,8 +13,7 @@ from harness.outcome import Outcome
 from harness.report.escape import plain
 from harness.report.fold import folded
 from nemesis import FAMILIES
-from targets.catalog import TARGETS
-from targets.leasekv.mistakes import MISTAKES
+from targets.catalog import every
 
 from . import options
 
@@ -42,8 +41,7 @@ _FAULTS: Final = {
 
 def _targets() -> Rows:
     return [
-        {"name": target.name, "about": target.about, "on": list(target.places)}
-        for target in TARGETS.values()
+        {"name": target.name, "about": target.about, "on": list(target.places)} for target in every()
     ]
 
 
@@ -59,7 +57,7 @@ def _workloads() -> Rows:
 def _policies() -> Rows:
     return [
         {"name": mode.name, "about": mode.about, "target": target.name, "claims": list(mode.claims)}
-        for target in TARGETS.values()
+        for target in every()
         for mode in target.modes.values()
     ]
 
@@ -74,9 +72,10 @@ def _mistakes() -> Rows:
             "also_off": list(mistake.also_off),
             "nodes": mistake.nodes,
             "needs": [need.value for need in mistake.needs],
-            "environments": [place.value for place in mistake.environments],
+            "environments": [place.value for place in mistake.places],
         }
-        for mistake in MISTAKES.values()
+        for target in every()
+        for mistake in target.mistakes.values()
     ]
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from harness.campaign.replay import by_role, replayed
 from harness.outcome import Outcome, worst
-from harness.plan import PlanError, plan_from
+from harness.plan import PlanError, moved, plan_from
 from harness.plan.document import read
 from harness.run.run import run as run_plan
 from harness.store import rundir
@@ -69,17 +69,6 @@ def replay(
     else:
         output.result(_line(each) for each in tries)
     return outcome
-
-
-def moved(on: str) -> dict[str, Any]:
-    """Return the options that put a saved plan elsewhere: what was of its old place stays there."""
-    old: dict[str, dict[str, Any]] = {
-        "sim": {"weather": {}},
-        "docker": {"links": "auto"},
-        "local": {"keep": False},
-    }
-    left = {key: value for place, keys in old.items() if place != on for key, value in keys.items()}
-    return {"on": on, **left}
 
 
 def _try(plan: Plan, directory: RunDir, output: Output, *, exact: bool) -> tuple[dict[str, Any], bool]:

@@ -12,10 +12,11 @@ from harness import program
 from harness.campaign.shrink import NotReproduced, shrink
 from harness.campaign.telling import told
 from harness.outcome import Outcome
-from harness.plan import PlanError, plan_from
+from harness.plan import PlanError, moved, plan_from
 from harness.run.simulate import keep
 from harness.store import rundir
 from harness.store.errors import NotARun
+from targets.target import Place
 
 from . import options
 
@@ -37,7 +38,7 @@ def shrink_(output: Output, /, run_dir: Path, *, out: Path | None, as_json: bool
     the smallest run found until then is kept.
     """
     try:
-        plan = plan_from(rundir.existing(run_dir).plan, {})
+        plan = plan_from(rundir.existing(run_dir).plan, moved(Place.SIM))
         found = shrink(plan, say=output.story)
     except (PlanError, NotARun) as error:
         raise click.UsageError(str(error)) from error

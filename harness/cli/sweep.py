@@ -10,7 +10,7 @@ import msgspec
 from harness.campaign import drift as drifting
 from harness.campaign import lease_length
 from harness.outcome import Outcome, worst
-from targets.leasekv.policies import POLICIES
+from targets.catalog import DEFAULT, find
 
 from . import options
 
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 RowT = TypeVar("RowT")
 
 _POLICY = click.option(
-    "--policy", type=click.Choice(list(POLICIES)), default="lease-renew", help="How reads are served."
+    "--policy",
+    type=click.Choice(list(find(DEFAULT).modes)),
+    default=next(iter(find(DEFAULT).modes)),
+    help="How reads are served.",
 )
 _SEED = click.option("--seed", type=click.IntRange(min=0), default=0, help="What every draw follows.")
 

@@ -2,7 +2,7 @@
 
 from .draft import from_file, from_options
 from .errors import PlanError
-from .make import plan_from
+from .make import moved, plan_from
 from .plan import FIELDS, Plan, ScheduleFrom
 
 __all__ = [
@@ -12,5 +12,6 @@ __all__ = [
     "ScheduleFrom",
     "from_file",
     "from_options",
+    "moved",
     "plan_from",
 ]

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
 import msgspec
 
 from nemesis import FAMILIES
-from targets.leasekv.mistakes import MISTAKES
-from targets.leasekv.rules import RULES_OFF
+from targets.catalog import every
 
 from .document import Document, read
 from .errors import PlanError
@@ -26,11 +25,6 @@ if TYPE_CHECKING:
 
 _LISTS: Final = frozenset({"mistake", "keep_rules", "faults", "allow", "require", "containers"})
 _NONE: Final = {"faults": "none"}  # how a person says an empty list
-_KNOWN: Final = {
-    "mistake": tuple(MISTAKES),
-    "faults": FAMILIES,
-    "keep_rules": tuple(RULES_OFF),
-}
 
 
 class Given(msgspec.Struct, frozen=True):
@@ -84,7 +78,7 @@ def _checked(key: str, value: Any, where: Any) -> Any:
         place = where(key + inner)
         named = "" if place.startswith("--") else f"{key}: "
         raise PlanError(named + _refusal(key, value, sentence, inner), where=place) from error
-    known = _KNOWN.get(key)
+    known = _known(key)
     if known is not None:
         words = [checked] if isinstance(checked, str) else checked
         for place, word in enumerate(words):
@@ -93,6 +87,19 @@ def _checked(key: str, value: Any, where: Any) -> Any:
     if isinstance(checked, tuple) and key in _LISTS and len(set(checked)) < len(checked):
         raise PlanError(f"{key}: something comes twice", where=where(key))
     return checked
+
+
+def _known(key: str) -> tuple[str, ...] | None:
+    """Return the words there are for a key, whatever is tested; None if it is not for words."""
+    match key:
+        case "faults":
+            return FAMILIES
+        case "mistake":
+            return tuple(name for target in every() for name in target.mistakes)
+        case "keep_rules":
+            return tuple(rule for target in every() for rule in target.rules_off)
+        case _:
+            return None
 
 
 def _refusal(key: str, value: Any, sentence: str, inner: str) -> str:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from targets.target import TAKEN_BY_SOME
+
 from .document import BYTES_MAX, read
 from .draft import Draft, Given, from_file, from_options
 from .errors import PlanError
+from .plan import FIELDS, Plan
 from .resolve import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
-
-    from .plan import Plan
 
 
 def plan_from(
@@ -40,6 +43,16 @@ def plan_from(
         where = (lambda path: document.where(path.removeprefix("schedule"))) if bare else document.where
         draft["schedule"] = Given(tuple(entries), f"--schedule {schedule_file}", option=True)
     return resolve(draft, fresh_seed=secrets.randbelow(1 << 31), where=where)
+
+
+def moved(on: str) -> dict[str, Any]:
+    """Return the options that put a saved plan elsewhere: what was of its old place stays there."""
+    left = {
+        key: msgspec.to_builtins(getattr(Plan(), FIELDS[key].name))
+        for key, place in TAKEN_BY_SOME.items()
+        if place not in {None, on}
+    }
+    return {"on": on, **left}
 
 
 def _bytes(path: Path) -> bytes:

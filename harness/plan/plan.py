@@ -15,9 +15,11 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
+from targets.catalog import DEFAULT, find
 from targets.clock import MS, SECOND
 from targets.cluster import ClockMode
 from targets.sim.weather import Weather
+from targets.target import Place, Setup
 
 from .script import Scripted
 
@@ -55,9 +57,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     schema: Literal[1] = 1
     name: Word = "run"
-    target: str = "leasekv"
-    on: Literal["local", "sim", "docker"] = "local"
-    policy: str = "lease-renew"
+    target: str = DEFAULT
+    on: Place = Place.LOCAL
+    policy: str = msgspec.field(default_factory=lambda: next(iter(find(DEFAULT).modes)))
     mistakes: tuple[str, ...] = msgspec.field(name="mistake", default=())
     keep_rules: tuple[str, ...] = ()
     nodes: Annotated[int, msgspec.Meta(ge=1, le=9)] = 3
@@ -95,6 +97,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def node_names(self) -> tuple[str, ...]:
         """The nodes' names, in order."""
         return tuple(f"n{number}" for number in range(1, self.nodes + 1))
+
+    @property
+    def setup(self) -> Setup:
+        """What the target is told."""
+        return msgspec.convert(self, Setup, from_attributes=True)
 
 
 FIELDS: Final = {field.encode_name: field for field in msgspec.structs.fields(Plan)}

@@ -19,10 +19,9 @@ import msgspec
 from harness.run.generator import seats_min
 from nemesis import aimed
 from nemesis.schedule import ScheduleError
-from targets.catalog import TAKEN_BY_SOME, TAKEN_ON, TARGETS, find, is_file
+from targets.catalog import DEFAULT, NAMES, find, is_file
 from targets.cluster import ClockMode, TargetError
-from targets.leasekv.config import ConfigError, NodeConfig, build_rules
-from targets.leasekv.mistakes import MISTAKES
+from targets.target import TAKEN_BY_SOME, UnfitError
 
 from . import schedules
 from .draft import unknown
@@ -30,13 +29,12 @@ from .errors import PlanError
 from .plan import FIELDS, Plan, ScheduleFrom
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-    from targets.leasekv.mistakes import Mistake
+    from targets.target import Mistake, Place, Target
 
     from .draft import Draft, Given
 
-CONTAINERS_MAX: Final = 5
 _DRAWN_FROM: Final = frozenset(
     {"seed", "faults", "time", "nodes", "policy", "mistake", "election_ns", "drift_ppm", "clock"}
 )
@@ -47,73 +45,65 @@ def resolve(draft: Draft, *, fresh_seed: int, where: Callable[[str], str] | None
     draft = _without_stale_schedule(draft)
     values: dict[str, Any] = {key: given.value for key, given in draft.items()}
     values.setdefault("seed", fresh_seed)
-    _choose(values, draft)
-    mistakes = [MISTAKES[name] for name in values.get("mistake", ())]
+    target = _target(draft)
+    mistakes = _mistakes(target, values.get("mistake", ()), draft)
     for mistake in mistakes:
         _bring(mistake, values, draft)
-    if "name" not in values:
-        values["name"] = "-".join(values.get("mistake") or [values.get("policy", Plan().policy)])[:60]
+    _choose(target, values, draft)
+    for mistake in mistakes:
+        _shows(mistake, values["on"], draft)
+    values.setdefault("name", "-".join(values.get("mistake") or [values["policy"]])[:60])
     plan = _plan(values)
     try:
-        plan = _with_schedule(plan, draft)
+        plan = _with_schedule(plan, target, draft)
     except ScheduleError as error:
         place = (where or str)(error.path)
         raise PlanError(str(error), where=place) from error
-    _means_something(plan, draft)
+    _means_something(plan, target, draft)
     _fits(plan, draft)
+    try:
+        target.check(plan.setup)
+    except UnfitError as error:
+        raise PlanError(str(error), where=error.key and _where(draft, error.key)) from error
     return plan
 
 
-def rules_off(plan: Plan) -> tuple[str, ...]:
-    """Return the rules to switch off: those that would mask a mistake, but for the kept ones."""
-    masks = [rule for name in plan.mistakes for rule in MISTAKES[name].also_off]
-    return tuple(dict.fromkeys(rule for rule in masks if rule not in plan.keep_rules))
-
-
-def node_config(plan: Plan, node: str) -> NodeConfig:
-    """Return what one node of this plan is told."""
-    return NodeConfig(
-        node=node,
-        nodes=plan.node_names,
-        policy=plan.policy,
-        mistakes=plan.mistakes,
-        rules_off=rules_off(plan),
-        election_ns=plan.election_ns,
-        heartbeat_ns=plan.heartbeat_ns,
-        drift_ppm=plan.drift_ppm,
-        margin_ns=plan.margin_ns,
-        seed=plan.seed,
-    )
-
-
-def _choose(values: dict[str, Any], draft: Mapping[str, Given]) -> None:
-    """Set what the target decides by default; refuse what it has not got."""
-    name = values.get("target", Plan().target)
-    if is_file(name) and not draft["target"].option:
-        sentence = "a Python file is code, and runs only if it is named by --target"
-        raise PlanError(sentence, where=_where(draft, "target"))
-    if not is_file(name) and name not in TARGETS:
-        raise PlanError(unknown(name, "target", TARGETS), where=_where(draft, "target"))
+def _target(draft: Mapping[str, Given]) -> Target:
+    """Return what is tested."""
+    name = draft["target"].value if "target" in draft else DEFAULT
+    if is_file(name):
+        if not draft["target"].option:
+            sentence = "a Python file is code, and runs only if it is named by --target"
+            raise PlanError(sentence, where=_where(draft, "target"))
+    elif name not in NAMES:
+        raise PlanError(unknown(name, "target", NAMES), where=_where(draft, "target"))
     try:
-        target = find(name)
+        return find(name)
     except TargetError as error:
         raise PlanError(str(error), where=_where(draft, "target")) from error
-    if name != Plan().target:
-        values.setdefault("policy", next(iter(target.modes)))
-        values.setdefault("on", target.places[0])
-        if values.get("containers"):
-            values.setdefault("nodes", len(values["containers"]))
-        if values.get("mistake"):
-            raise PlanError(f"no mistake is planted in {name}", where=_where(draft, "mistake"))
-    for key, known in (("policy", tuple(target.modes)), ("on", target.places)):
-        asked = values.get(key, known[0])
-        if asked not in known:
-            sentence = (
-                f"{name} does not run on {asked}; it runs on {', '.join(known)}"
-                if key == "on"
-                else unknown(asked, key, known)
-            )
-            raise PlanError(sentence, where=_where(draft, key))
+
+
+def _mistakes(target: Target, names: Iterable[str], draft: Mapping[str, Given]) -> tuple[Mistake, ...]:
+    """Return the mistakes of these names."""
+    for name in names:
+        if name not in target.mistakes:
+            raise PlanError(f"no {name} is planted in {target.name}", where=_where(draft, "mistake"))
+    return tuple(target.mistakes[name] for name in names)
+
+
+def _choose(target: Target, values: dict[str, Any], draft: Mapping[str, Given]) -> None:
+    """Set what the target decides by default; refuse what it has not got."""
+    values.setdefault("policy", next(iter(target.modes)))
+    values.setdefault("on", target.places[0])
+    if values.get("containers"):
+        values.setdefault("nodes", len(values["containers"]))
+    if values["policy"] not in target.modes:
+        sentence = unknown(values["policy"], "policy", target.modes)
+        raise PlanError(sentence, where=_where(draft, "policy"))
+    if values["on"] not in target.places:
+        known = ", ".join(target.places)
+        sentence = f"{target.name} does not run on {values['on']}; it runs on {known}"
+        raise PlanError(sentence, where=_where(draft, "on"))
 
 
 def _bring(mistake: Mistake, values: dict[str, Any], draft: Mapping[str, Given]) -> None:
@@ -132,6 +122,14 @@ def _bring(mistake: Mistake, values: dict[str, Any], draft: Mapping[str, Given])
         values[key] = value
 
 
+def _shows(mistake: Mistake, place: Place, draft: Mapping[str, Given]) -> None:
+    """Refuse a place where the mistake cannot be shown."""
+    if place not in mistake.places:
+        known = ", ".join(mistake.places)
+        sentence = f"mistake {mistake.id} cannot be shown on {place}; it can on {known}"
+        raise PlanError(sentence, where=_where(draft, "on") or _where(draft, "mistake"))
+
+
 def _without_stale_schedule(draft: Draft) -> Draft:
     """Forget a saved schedule that was drawn from something an option now overrides."""
     saved_from = draft["schedule_from"].value if "schedule_from" in draft else ScheduleFrom.FILE
@@ -142,7 +140,7 @@ def _without_stale_schedule(draft: Draft) -> Draft:
     return {key: given for key, given in draft.items() if key not in {"schedule", "schedule_from"}}
 
 
-def _with_schedule(plan: Plan, draft: Mapping[str, Given]) -> Plan:
+def _with_schedule(plan: Plan, target: Target, draft: Mapping[str, Given]) -> Plan:
     """Complete the plan by its schedule, and by the clock that schedule bends."""
     if "schedule" in draft:
         source = ScheduleFrom.FILE
@@ -151,7 +149,7 @@ def _with_schedule(plan: Plan, draft: Mapping[str, Given]) -> Plan:
         schedule = schedules.of_plan(plan)
     elif plan.mistakes:
         source, schedule = ScheduleFrom.AIMED, schedules.aimed_at(plan)
-    elif (at_it := find(plan.target).schedules) and "faults" not in draft:
+    elif (at_it := target.schedules) and "faults" not in draft:
         source, schedule = ScheduleFrom.AIMED, aimed(at_it[0])
     else:
         source, schedule = ScheduleFrom.SEED, schedules.drawn(plan)
@@ -182,16 +180,14 @@ def _asks_for_faults(draft: Mapping[str, Given]) -> bool:
     return bool(faults.value) or faults.option or "schedule" not in draft
 
 
-def _means_something(plan: Plan, draft: Mapping[str, Given]) -> None:
+def _means_something(plan: Plan, target: Target, draft: Mapping[str, Given]) -> None:
     """Refuse what the target or the place would ignore; a default asks for nothing."""
-    takes = find(plan.target).takes
-    for key in FIELDS:
-        name = FIELDS[key].name
-        if key not in TAKEN_BY_SOME or getattr(plan, name) == getattr(Plan(), name):
+    for key, place in TAKEN_BY_SOME.items():
+        if getattr(plan, FIELDS[key].name) == getattr(Plan(), FIELDS[key].name):
             continue
-        if key not in takes:
-            raise PlanError(f"{key} means nothing to {plan.target}", where=_where(draft, key))
-        if plan.on != (place := TAKEN_ON.get(key, plan.on)):
+        if key not in target.takes:
+            raise PlanError(f"{key} means nothing to {target.name}", where=_where(draft, key))
+        if place not in {None, plan.on}:
             sentence = f"{key} is for runs on {place}, and this one is on {plan.on}"
             raise PlanError(sentence, where=_where(draft, key))
 
@@ -209,23 +205,6 @@ def _fits(plan: Plan, draft: Mapping[str, Given]) -> None:
             f"a writer, a cas and a reader that follows the leader make {least}"
         )
         raise PlanError(sentence, where=_where(draft, "clients"))
-    if plan.keep and (plan.target, plan.on) != (Plan().target, "local"):
-        why = "nothing is on a disk" if plan.on == "sim" else "the containers' disks go with them"
-        sentence = f"keep is for nodes that run on local; on {plan.on} {why}"
-        raise PlanError(sentence, where=_where(draft, "keep"))
-    if plan.target != "leasekv":
-        return
-    if plan.on == "docker" and plan.nodes > CONTAINERS_MAX:
-        sentence = f"nodes {plan.nodes} is too many: the compose file has {CONTAINERS_MAX} services"
-        raise PlanError(sentence, where=_where(draft, "nodes"))
-    try:
-        build_rules(node_config(plan, plan.node_names[0]))
-    except ConfigError as error:
-        raise PlanError(str(error)) from error
-    masks = {rule for name in plan.mistakes for rule in MISTAKES[name].also_off}
-    if not masks.issuperset(plan.keep_rules):
-        sentence = f"keep_rules {', '.join(plan.keep_rules)}: no mistake of this plan switches that off"
-        raise PlanError(sentence, where=_where(draft, "keep_rules"))
 
 
 def _where(draft: Mapping[str, Given], key: str) -> str | None:

@@ -97,8 +97,7 @@ def declared(plan: Plan, *, healed_ns: int | None) -> Declared:
     return Declared(
         nodes=plan.node_names,
         drift_ppm=plan.drift_ppm,
-        overlap=mode.overlap,
-        promise=mode.overlap,
+        owes=mode.owes,
         healed_ns=healed_ns,
         resume_within_ns=AVAILABLE_AGAIN_E * plan.election_ns,
         availability_required="availability" in plan.require,

@@ -14,7 +14,7 @@ from harness.report.claims import units
 from harness.report.proof import proof_of
 from harness.report.view import OracleLine, Proof, RunView
 from harness.store.errors import StoreError
-from targets.leasekv.mistakes import MISTAKES
+from targets.catalog import find
 
 from . import figures, injected
 from .generator import MODEL
@@ -173,7 +173,7 @@ def _operations(judged: Judgement, seen: Seen) -> dict[str, dict[str, int]] | No
 
 def planted_json(plan: Plan) -> list[dict[str, str]]:
     """Return what is wrong with the target because the plan put it there."""
-    mistakes = [MISTAKES[name] for name in plan.mistakes]
+    mistakes = [find(plan.target).mistakes[name] for name in plan.mistakes]
     return [{"mistake": each.id, "rule": each.rule, "sentence": each.sentence} for each in mistakes]
 
 

@@ -17,12 +17,10 @@ from checker.events import Event, Header
 from checker.evidence import EvidenceLine
 from harness.plan.dump import dump, to_yaml
 from harness.plan.plan import Plan
-from harness.plan.resolve import node_config
 from harness.store import rundir as store
 from harness.store.errors import StoreError
 from harness.store.files import write_atomic
 from nemesis.machine import InjectionRecord
-from targets.sim.cluster import SimCluster
 from targets.sim.guard import outside, sealed
 from targets.sim.heap import Heap
 
@@ -33,7 +31,7 @@ from .judge import Hearing, Judgement, Seen
 from .parts import make_conductor, observe, peer_links, peer_state
 from .result import RunResult, result_of, written
 from .stop import UNCHECKED, Stop
-from .where import make_client
+from .where import make_client, make_simulated
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +79,7 @@ def simulate(
 
     name = name_of(plan)
     heap = Heap()
-    cluster = SimCluster(node_config(plan, plan.node_names[0]), plan.weather, heap)
+    cluster = make_simulated(plan, heap)
     machine, conductor = make_conductor(plan, make_client(plan).session)
     drive = Drive(conductor, cluster, heap, peers=peer_state(plan), say=aloud)
     if stop is not None:

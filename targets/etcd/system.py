@@ -31,9 +31,9 @@ ASK_S: Final = 0.25
 class EtcdSystem(PlainSystem):
     """See `targets.docker.system.System`."""
 
-    def __init__(self, nodes: Sequence[str], *, current: bool = False) -> None:
-        """Run Debian's etcd, or the current one from an image that is there already."""
-        self.services = {node: _service(node, current=current) for node in nodes}
+    def __init__(self, nodes: Sequence[str], *, image: str, dockerfile: str | None) -> None:
+        """Run an image; without a ``dockerfile`` to make it by it has to be there already."""
+        self.services = {node: _service(node, image, dockerfile) for node in nodes}
         self.client_port = CLIENT_PORT
         self.peer_port = PEER_PORT
         self._names: dict[str, str] = {}
@@ -80,11 +80,11 @@ class EtcdSystem(PlainSystem):
             asker.drop()
 
 
-def _service(node: str, *, current: bool) -> Service:
+def _service(node: str, image: str, dockerfile: str | None) -> Service:
     return Service(
         name=node,
-        image="lantern-etcd-current" if current else "lantern-etcd",
-        dockerfile=None if current else "targets/etcd/Dockerfile",
+        image=image,
+        dockerfile=dockerfile,
         ports=(CLIENT_PORT,),
         volumes=(Volume("data", DATA),),
         cap_drop=("ALL",),

@@ -6,7 +6,6 @@ A mistake never adds a branch to the core. Its aimed schedule lies in ``nemesis/
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +13,7 @@ import msgspec
 
 from checker.evidence import OwnClock
 from targets.cluster import ClockMode, Primitive
+from targets.target import Mistake, Place
 
 from . import rules as r
 
@@ -21,35 +21,14 @@ if TYPE_CHECKING:
     from .messages import Code
 
 DRIFT_PPM: Final = 50_000
+ANYWHERE: Final = (Place.SIM, Place.LOCAL, Place.DOCKER)
 
 
-class Environment(StrEnum):
-    """Where a cluster can run."""
+class Planted(Mistake, frozen=True, kw_only=True):
+    """A mistake of ours. ``also_off`` becomes `NodeConfig.rules_off`; ``change`` replaces one field."""
 
-    SIM = "sim"
-    LOCAL = "local"
-    DOCKER = "docker"
-
-
-class Mistake(msgspec.Struct, frozen=True, kw_only=True):
-    """A wrong rule.
-
-    ``rule`` is the id of the rule it breaks; ``also_off`` are rules that would mask it and have to be
-    switched off beside it (`NodeConfig.rules_off`); ``needs`` is what its aimed schedule does to the
-    cluster, ``drift_ppm`` the rate bound such a run declares, ``clock`` the clock it bends.
-    ``change`` replaces one field.
-    """
-
-    id: str
-    policy: str = "lease-renew"
-    nodes: int = 3
-    also_off: tuple[str, ...] = ()
-    needs: tuple[Primitive, ...]
-    environments: tuple[Environment, ...] = tuple(Environment)
-    rule: str
     drift_ppm: int = DRIFT_PPM
     clock: ClockMode = ClockMode.NONE
-    sentence: str
     change: Callable[[r.Rules], r.Rules]
 
 
@@ -82,68 +61,97 @@ def _answer_anyway(_code: Code) -> Code | None:
 
 
 _ALL: Final = (
-    Mistake(
+    Planted(
         id="role-only-read",
-        needs=(Primitive.LINKS,),
+        policy="lease-renew",
         rule="L4",
+        also_off=(),
+        nodes=3,
+        places=ANYWHERE,
+        needs=(Primitive.LINKS,),
         sentence="A node that takes itself for the leader serves, lease or not.",
         change=lambda rules: msgspec.structs.replace(rules, judge_lease=_trust_the_role),
     ),
-    Mistake(
+    Planted(
         id="lease-from-last-ack",
-        needs=(Primitive.LINKS,),
+        policy="lease-renew",
         rule="L2",
+        also_off=(),
+        nodes=3,
+        places=ANYWHERE,
+        needs=(Primitive.LINKS,),
         sentence="The lease is counted from when an acknowledgement arrived, not from the send.",
         change=lambda rules: msgspec.structs.replace(rules, credit_ns=_credit_the_arrival),
     ),
-    Mistake(
+    Planted(
         id="cached-lease-flag",
-        also_off=("L11",),
-        needs=(Primitive.PAUSE, Primitive.LINKS),
+        policy="lease-renew",
         rule="L4",
+        also_off=("L11",),
+        nodes=3,
+        places=ANYWHERE,
+        needs=(Primitive.PAUSE, Primitive.LINKS),
         sentence="The lease is judged as of the last periodic tick, not as of the request.",
         change=lambda rules: msgspec.structs.replace(rules, judged_at_ns=_judge_at_the_last_tick),
     ),
-    Mistake(
+    Planted(
         id="lease-wall-clock",
-        also_off=("L11",),
-        needs=(Primitive.CLOCK_WALL, Primitive.LINKS),
+        policy="lease-renew",
         rule="L13",
+        also_off=("L11",),
+        nodes=3,
+        places=ANYWHERE,
+        needs=(Primitive.CLOCK_WALL, Primitive.LINKS),
         clock=ClockMode.WALL,
         sentence="The lease is measured on the wall clock, which can be set back.",
         change=lambda rules: msgspec.structs.replace(rules, lease_clock=OwnClock.WALL),
     ),
-    Mistake(
+    Planted(
         id="fallback-stale",
-        needs=(Primitive.LINKS,),
+        policy="lease-renew",
         rule="R7",
+        also_off=(),
+        nodes=3,
+        places=ANYWHERE,
+        needs=(Primitive.LINKS,),
         sentence="When neither lease nor quorum can be had, the local value is served.",
         change=lambda rules: msgspec.structs.replace(rules, when_unsure=_answer_anyway),
     ),
-    Mistake(
+    Planted(
         id="no-drift-margin",
-        needs=(Primitive.CLOCK_RATE, Primitive.LINKS),
+        policy="lease-renew",
         rule="L12",
+        also_off=(),
+        nodes=3,
+        places=ANYWHERE,
+        needs=(Primitive.CLOCK_RATE, Primitive.LINKS),
         drift_ppm=200_000,
         clock=ClockMode.RATE,
         sentence="The lease is as long as the promise, as if all clocks ran alike.",
         change=lambda rules: msgspec.structs.replace(rules, lease_ns=_whole_election_timeout),
     ),
-    Mistake(
+    Planted(
         id="vote-ignores-promise",
-        needs=(Primitive.LINKS, Primitive.CAMPAIGN),
+        policy="lease-renew",
         rule="F2",
+        also_off=(),
+        nodes=3,
+        places=ANYWHERE,
+        needs=(Primitive.LINKS, Primitive.CAMPAIGN),
         sentence="A node votes although it has just promised the leader silence.",
         change=lambda rules: msgspec.structs.replace(rules, promise_binds=_promised_nothing),
     ),
-    Mistake(
+    Planted(
         id="no-applied-wait",
         policy="readindex",
-        needs=(Primitive.APPLY_DELAY,),
         rule="R6",
+        also_off=(),
+        nodes=3,
+        places=ANYWHERE,
+        needs=(Primitive.APPLY_DELAY,),
         sentence="A read is answered before the state machine has reached its index.",
         change=lambda rules: msgspec.structs.replace(rules, applied_enough=_always_enough),
     ),
 )
 
-MISTAKES: Final[Mapping[str, Mistake]] = MappingProxyType({mistake.id: mistake for mistake in _ALL})
+MISTAKES: Final[Mapping[str, Planted]] = MappingProxyType({mistake.id: mistake for mistake in _ALL})

@@ -9,7 +9,8 @@ import msgspec
 
 from checker.events import ReadPath
 from checker.evidence import OwnClock
-from targets.mode import Mode
+from checker.oracles.result import Oracle
+from targets.target import Mode
 
 from . import rules as r
 
@@ -45,7 +46,7 @@ _ALL: Final = (
         mode=Mode(
             name="lease-renew",
             claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
-            overlap=True,
+            owes=frozenset(Oracle),
             about="The leader serves from a lease that heartbeats renew, else asks a quorum.",
         ),
         rules=LEASE_RENEW,
@@ -54,7 +55,6 @@ _ALL: Final = (
         mode=Mode(
             name="readindex",
             claims=("readindex-reads", "leader-changes", "deposed-reads"),
-            overlap=False,
             about="Every read waits for a quorum to confirm the leader after the read arrived.",
         ),
         rules=msgspec.structs.replace(LEASE_RENEW, paths=(ReadPath.READINDEX,)),
@@ -63,7 +63,6 @@ _ALL: Final = (
         mode=Mode(
             name="log-read",
             claims=("log-reads", "leader-changes", "deposed-reads"),
-            overlap=False,
             about="Every read is an entry of the log.",
         ),
         rules=msgspec.structs.replace(LEASE_RENEW, paths=(ReadPath.LOG,)),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from harness.campaign.swarm import mistake_plan, swarm_plan
+from harness.campaign.entries import Drawn, Entry
 from harness.outcome import Outcome
-from harness.plan import plan_from
+from harness.plan import Plan, plan_from
 from harness.plan.dump import dump
 from harness.plan.schedules import of_plan
 from harness.run.simulate import judge_recording, simulate
@@ -17,16 +17,20 @@ FOUND_WITHIN = 100
 CLEAN_SEEDS = 1000
 
 
+def drawn(seed: int, **tested: str) -> Plan:
+    return Entry(name="run", expected=Outcome.PASS, options=tested, drawn=Drawn.SWARM).plan(seed)
+
+
 def test_a_drawn_plan_is_read_back_as_it_was_drawn(tmp_path: object) -> None:
     file = tmp_path / "plan.yaml"  # type: ignore[operator]
     for seed in range(10):
-        plan = mistake_plan("cached-lease-flag", seed)
+        plan = drawn(seed, mistake="cached-lease-flag")
         file.write_bytes(dump(plan))
         assert plan_from(file, {}) == plan
 
 
 def test_seeds_differ_in_everything_that_is_drawn() -> None:
-    plans = [swarm_plan("lease-renew", seed) for seed in range(60)]
+    plans = [drawn(seed, policy="lease-renew") for seed in range(60)]
     assert {plan.nodes for plan in plans} == {3, 5, 7}
     for field in ("clients", "keys", "rate", "election_ns", "drift_ppm", "faults", "weather", "clock"):
         assert len({getattr(plan, field) for plan in plans}) > 2, field
@@ -48,7 +52,7 @@ def test_right_policies_are_clean_in_a_thousand_drawn_runs(policy: str) -> None:
 
 def clean(policy: str, seeds: range) -> None:
     for seed in seeds:
-        judged = judge_recording(simulate(swarm_plan(policy, seed)))
+        judged = judge_recording(simulate(drawn(seed, policy=policy)))
         assert judged.outcome is Outcome.PASS, (seed, judged.causes)
 
 
@@ -66,6 +70,6 @@ def test_the_swarm_finds_every_mistake_within_a_hundred_seeds(mistake: str) -> N
 
 def first_seed(mistake: str, seeds: int) -> int | None:
     for seed in range(seeds):
-        if judge_recording(simulate(mistake_plan(mistake, seed))).outcome is Outcome.VIOLATION:
+        if judge_recording(simulate(drawn(seed, mistake=mistake))).outcome is Outcome.VIOLATION:
             return seed
     return None

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.outcome import Outcome
-from targets.leasekv.mistakes import MISTAKES, Environment
+from targets.leasekv.mistakes import MISTAKES
+from targets.target import Place
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +31,7 @@ IN_MINUTES = {"role-only-read", "no-drift-margin"}
 HERE = [
     pytest.param(name, marks=() if name in IN_MINUTES else pytest.mark.soak)
     for name, one in MISTAKES.items()
-    if Environment.DOCKER in one.environments
+    if Place.DOCKER in one.places
 ]
 
 

@@ -11,7 +11,7 @@ from checker import MODELS
 from checker.formats import FORMATS
 from harness.cli.list import TOPICS
 from nemesis import FAMILIES
-from targets.catalog import TARGETS
+from targets.catalog import NAMES, every
 from targets.host.runtime import this_host
 from targets.leasekv.mistakes import MISTAKES
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from cli_lantern import Lantern
 
 KNOWN = {
-    "targets": set(TARGETS),
+    "targets": set(NAMES),
     "workloads": {"register"},
-    "policies": {mode for target in TARGETS.values() for mode in target.modes},
+    "policies": {mode for target in every() for mode in target.modes},
     "mistakes": set(MISTAKES),
     "faults": set(FAMILIES),
     "models": set(MODELS),

@@ -44,7 +44,7 @@ def test_br075_a_namespace_that_went_with_its_node_is_healed() -> None:
 
 @pytest.mark.parametrize("primitive", [Primitive.CLOCK_RATE, Primitive.CLOCK_WALL])
 def test_br095_a_clock_fault_without_effect_is_refused_not_counted(primitive: Primitive) -> None:
-    system = EtcdSystem(("n1",))
+    system = EtcdSystem(("n1",), image="lantern-etcd", dockerfile=None)
     assert "would have no effect" in (system.unsupported(primitive) or "")
     with pytest.raises(Unsupported, match="no effect"):
         asyncio.run(system.bend_clock("n1", ClockBend(rate_ppm=1000)))

@@ -11,7 +11,7 @@ from leasekv_virtual import E, H, World
 
 from targets.leasekv.config import ConfigError, NodeConfig, build_rules
 from targets.leasekv.messages import Op, Response
-from targets.leasekv.mistakes import MISTAKES, Mistake
+from targets.leasekv.mistakes import MISTAKES, Planted
 from targets.leasekv.policies import POLICIES
 from targets.leasekv.rules import RULES_OFF, Rules
 
@@ -104,7 +104,7 @@ SCENARIOS: dict[str, Callable[[World, str], Response]] = {
 
 
 def play(
-    mistake: Mistake,
+    mistake: Planted,
     seed: int,
     *,
     planted: bool,
@@ -134,27 +134,27 @@ def stale(response: Response) -> bool:
 
 @pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES.keys())
 @pytest.mark.parametrize("seed", range(5))
-def test_the_wrong_rule_serves_a_stale_value(mistake: Mistake, seed: int) -> None:
+def test_the_wrong_rule_serves_a_stale_value(mistake: Planted, seed: int) -> None:
     assert stale(play(mistake, seed, planted=True, rules_off=mistake.also_off))
 
 
 @pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES.keys())
 @pytest.mark.parametrize("seed", range(5))
-def test_the_right_rule_does_not_under_the_same_schedule(mistake: Mistake, seed: int) -> None:
+def test_the_right_rule_does_not_under_the_same_schedule(mistake: Planted, seed: int) -> None:
     assert not stale(play(mistake, seed, planted=False, invariants=True))
     assert not stale(play(mistake, seed, planted=False, rules_off=mistake.also_off, invariants=True))
 
 
 @pytest.mark.parametrize("mistake", [m for m in MISTAKES.values() if m.also_off], ids=lambda m: m.id)
 @pytest.mark.parametrize("seed", range(5))
-def test_a_rule_that_has_to_be_off_masks_the_mistake_when_on(mistake: Mistake, seed: int) -> None:
+def test_a_rule_that_has_to_be_off_masks_the_mistake_when_on(mistake: Planted, seed: int) -> None:
     for kept in mistake.also_off:
         off = tuple(rule for rule in mistake.also_off if rule != kept)
         assert not stale(play(mistake, seed, planted=True, rules_off=off)), f"{kept} masks it"
 
 
 @pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES.keys())
-def test_a_mistake_replaces_exactly_one_rule_of_its_policy(mistake: Mistake) -> None:
+def test_a_mistake_replaces_exactly_one_rule_of_its_policy(mistake: Planted) -> None:
     right = POLICIES[mistake.policy].rules
     wrong = mistake.change(right)
     fields = [field.name for field in msgspec.structs.fields(Rules)]

@@ -42,7 +42,7 @@ from nemesis.schedule import (
     TimeUnit,
     Wait,
 )
-from targets.catalog import TARGETS
+from targets.catalog import every
 
 REFUSALS = (Path(__file__).parent / "testdata" / "refusals.txt").read_text(encoding="utf-8")
 CASES = [case.split("\n---\n") for case in REFUSALS.strip().split("\n====\n")]
@@ -132,7 +132,7 @@ def test_an_aimed_schedule_travels_with_the_package_and_reads_back(mistake: str)
     assert episode.start.awaited.event is EventName.STABLE if isinstance(episode.start, After) else False
 
 
-@pytest.mark.parametrize("name", sorted({name for one in TARGETS.values() for name in one.schedules}))
+@pytest.mark.parametrize("name", sorted({name for one in every() for name in one.schedules}))
 def test_a_schedule_that_the_catalog_names_travels_too(name: str) -> None:
     schedule = aimed(name)
     assert parse(dump(schedule), nodes=["n1", "n2", "n3"]) == schedule

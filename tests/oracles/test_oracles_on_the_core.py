@@ -18,7 +18,7 @@ from checker.oracles.judge import Declared, judge
 from checker.oracles.result import OracleOutcome
 from checker.timeline import build
 from targets.leasekv.messages import Op
-from targets.leasekv.mistakes import MISTAKES, Mistake
+from targets.leasekv.mistakes import MISTAKES, Planted
 from targets.leasekv.policies import POLICIES
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "leasekv"))
@@ -62,7 +62,7 @@ def convicted(world: Any, drift_ppm: int) -> set[str]:
     return {name for name in results if results[name].outcome is OracleOutcome.VIOLATION}
 
 
-def play(mistake: Mistake, seed: int, *, planted: bool) -> World:
+def play(mistake: Planted, seed: int, *, planted: bool) -> World:
     world = World(
         seed,
         nodes=mistake.nodes,

@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.cli.replay import moved
-from harness.plan import Plan, PlanError, ScheduleFrom, plan_from
+from harness.plan import Plan, PlanError, ScheduleFrom, moved, plan_from
 from harness.plan.draft import unknown
 from harness.plan.dump import dump
-from harness.plan.resolve import node_config, rules_off
 from nemesis import AIMED, aimed
 from nemesis import dump as dump_schedule
-from targets.catalog import TARGETS
+from targets.catalog import NAMES
 from targets.cluster import ClockMode
 from targets.leasekv.mistakes import MISTAKES
+from targets.leasekv.target import node_config
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,13 +101,12 @@ def test_a_mistake_brings_everything_it_takes(mistake: str) -> None:
     assert plan.clock is told.clock
     assert list(plan.schedule) == list(dump_schedule(aimed(mistake)))
     assert plan.schedule_from is ScheduleFrom.AIMED
-    assert rules_off(plan) == told.also_off
-    assert node_config(plan, "n1").rules_off == told.also_off
+    assert node_config(plan.setup).rules_off == told.also_off
 
 
 def test_a_kept_rule_is_not_switched_off() -> None:
     plan = plan_from(None, {"mistake": "cached-lease-flag", "keep_rules": "L11"})
-    assert node_config(plan, "n1").rules_off == ()
+    assert node_config(plan.setup).rules_off == ()
 
 
 @pytest.mark.parametrize(
@@ -142,8 +140,8 @@ def test_a_kept_rule_is_not_switched_off() -> None:
         ({"drift_ppm": 600_000}, "heartbeat_ns"),
         ({"allow": "everything"}, "--allow: unknown word 'everything'; there is not-exercised"),
         ({"require": ["x"]}, "--require: unknown word 'x'; there is availability"),
-        ({"keep": True, "on": "sim"}, "--keep: keep is for nodes that run on local; on sim nothing is"),
-        ({"keep": True, "on": "docker"}, "--keep: keep is for nodes that run on local"),
+        ({"keep": True, "on": "sim"}, "--keep: keep is for runs on local, and this one is on sim"),
+        ({"keep": True, "on": "docker"}, "--keep: keep is for runs on local, and this one is on docker"),
         ({"compose": "c.yml"}, "--compose: compose means nothing to leasekv"),
         ({"compose": "c.yml", "on": "docker"}, "--compose: compose means nothing to leasekv"),
         ({"containers": ["a", "b"]}, "--containers: containers means nothing to leasekv"),
@@ -212,7 +210,7 @@ def test_a_run_that_is_replayed_elsewhere_leaves_its_old_places_ways_behind(tmp_
     assert (kept.on, kept.keep) == ("sim", False)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", NAMES)
 def test_what_is_asked_for_and_is_the_default_is_no_contradiction(target: str) -> None:
     options = {"readindex_one_in": 0, "keep_rules": [], "links": "auto", "read_timeout_ns": 600_000_000}
     assert plan_from(None, {"seed": 1, "target": target, **options}).target == target

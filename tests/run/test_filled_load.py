@@ -8,11 +8,12 @@ import pytest
 from harness.plan.plan import Plan, ScheduleFrom
 from harness.plan.schedules import drawn, drawn_clock, dumped
 from harness.run.simulate import simulate
+from targets.target import Place
 
 
 @pytest.mark.parametrize("seed", [2, 7, 12])
 def test_the_end_of_the_load_cuts_the_last_drawn_episode_short(seed: int) -> None:
-    plan = Plan(on="sim", seed=seed, rate=20, schedule_from=ScheduleFrom.SEED)
+    plan = Plan(on=Place.SIM, seed=seed, rate=20, schedule_from=ScheduleFrom.SEED)
     plan = msgspec.structs.replace(plan, clock=drawn_clock(plan))
     plan = msgspec.structs.replace(plan, schedule=dumped(drawn(plan)))
     recording = simulate(plan)

@@ -10,6 +10,7 @@ import pytest
 from checker import exercised
 from checker.events import Event, EventType, Header
 from checker.evidence_lines import header as evidence_header
+from checker.oracles.result import Oracle
 from harness.outcome import Outcome
 from harness.plan import Plan, ScheduleFrom, plan_from
 from harness.run import judge as judging
@@ -156,5 +157,5 @@ def test_a_run_and_its_evidence_looked_at_again_are_held_to_the_same() -> None:
     mine = Plan(policy="readindex", require=("availability",), drift_ppm=7)
     owed = declared(mine, healed_ns=None)
     assert (owed.nodes, owed.drift_ppm, owed.healed_ns) == (("n1", "n2", "n3"), 7, None)
-    assert (owed.overlap, owed.promise, owed.availability_required) == (False, False, True)
-    assert declared(Plan(policy="lease-renew"), healed_ns=5).overlap
+    assert (owed.owes, owed.availability_required) == (frozenset(), True)
+    assert declared(Plan(policy="lease-renew"), healed_ns=5).owes == frozenset(Oracle)
