@@ -153,7 +153,7 @@ class Judging:
                     witness=lambda: tuple(indices[i] for i in order),
                 )
             case direct.Impossible():
-                violation = from_direct(share, part, decision)
+                violation = from_direct(share, part, decision, self.meter)
                 if self.paranoid:
                     second_look.confirm(share, violation)
                 self.violations.append(violation)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from checker.errors import MalformedHistory, ModelError
-from checker.models.model import Model
+from checker.models.model import Model, untag
 from checker.operations import History
 from checker.values import all_plain, tag
 from checker.zones.batch import batch
@@ -160,18 +160,19 @@ def divide(
 ) -> list[Share]:
     """Return the shares of ``history`` in the order in which their keys first appear."""
     groups: defaultdict[Hashable, list[int]] = defaultdict(list)
-    if type(model).partition is Model.partition:
+    names: dict[Hashable, Any]
+    if type(model).partition is Model.partition and type(model).path is Model.path:
         keys = history.key if all_plain(history.key) else map(tag, history.key)
         for i, key in enumerate(keys):
             groups[key].append(i)
         names = {key: history.key[positions[0]] for key, positions in groups.items()}
     else:
-        for i, op in enumerate(history):
-            groups[model.partition(op)].append(i)
-        names = {
-            part: history.key[at[0]] if part == tag(history.key[at[0]]) else part
-            for part, at in groups.items()
-        }
+        paths = [model.path(op) for op in history]
+        touched = {path for path, op in zip(paths, history, strict=True) if model.keep(op)}
+        tops = {path: _topmost(path, touched) for path in set(paths)}
+        for i, path in enumerate(paths):
+            groups[tops[path]].append(i)
+        names = {path: _named(path, history.key[at[0]]) for path, at in groups.items()}
     return [
         Share(
             history=history,
@@ -184,3 +185,20 @@ def divide(
         )
         for key, positions in groups.items()
     ]
+
+
+def _topmost(path: tuple[Hashable, ...], touched: set[tuple[Hashable, ...]]) -> tuple[Hashable, ...]:
+    """Return the shortest beginning of ``path`` that some operation touches as a whole."""
+    beginnings = (path[:length] for length in range(len(path)))
+    return next((beginning for beginning in beginnings if beginning in touched), path)
+
+
+def _named(path: Any, key: Any) -> Any:
+    """Return how people call the part at ``path``; ``key`` is that of one of its operations."""
+    match path:
+        case ():
+            return None
+        case (part,):
+            return key if part == tag(key) else part
+        case _:
+            return [untag(part) for part in path]

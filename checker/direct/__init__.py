@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from checker.direct import fifo, lists
+from checker.direct import bag, fifo, lists, priority, sets, stack
 from checker.direct.verdict import Direct, Impossible, Ordered
-from checker.models.queues import FifoQueue
+from checker.models.queues import FifoQueue, PriorityQueue, Stack, UnorderedQueue
+from checker.models.sets import GrowSet
 from checker.models.transactions import ListAppend
 
 if TYPE_CHECKING:
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
 _BY_MODEL: Final[dict[type[Model], Callable[[Part], Direct]]] = {
     FifoQueue: fifo.decide,
+    UnorderedQueue: bag.decide,
+    Stack: stack.decide,
+    PriorityQueue: priority.decide,
+    GrowSet: sets.decide,
     ListAppend: lists.decide,
 }
 

@@ -14,77 +14,34 @@ taking began first. Taking happens as early as it can, putting as late as it can
 empty as often as it can be, and the answers "empty" are put where it is. Where that does not work out,
 and none of the patterns is there, the search decides.
 
-A putting of unknown end counts if its value came out. A taking of unknown end may take anything:
-without them a history that fits, fits; one that does not is left to the search.
+What a value's stay is, and what counts of unknown ends, `stays` says.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from checker.direct.stays import Stay, gather, not_empty, positions, runs
 from checker.direct.verdict import Direct, Impossible, Ordered, keeps_time
-from checker.models.queues import PUTS, TAKES
 from checker.operations import NEVER
-from checker.values import show, tag
+from checker.values import show
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from checker.part import Part
 
 
-@dataclass(slots=True)
-class Stay:
-    """A value in the queue: positions of its putting and taking (-1: never taken), and their stamps."""
-
-    put: int
-    take: int
-    put_call: int
-    put_return: int
-    take_call: int
-    take_return: int
-
-
-def decide(part: Part) -> Direct:  # noqa: C901, PLR0911 - one pass that meets every pattern of single values
+def decide(part: Part) -> Direct:
     """Return the decision for a FIFO queue that starts empty."""
-    if part.start != () or not {op.f for op in part.operations} <= PUTS | TAKES:
-        return None
-    stays: dict[Hashable, Stay] = {}
-    takes: list[int] = []
-    empties: list[int] = []
-    maybe_taken = False
-    for i, op in enumerate(part.operations):
-        if op.f in PUTS:
-            value = tag(op.value)
-            if value in stays or value is None:
-                return None
-            stays[value] = Stay(i, -1, part.calls[i], part.returns[i], NEVER, NEVER)
-        elif not op.known:
-            maybe_taken = True
-        else:
-            (empties if op.value is None else takes).append(i)
-    for i in takes:
-        value = tag(part.operations[i].value)
-        stay = stays.get(value)
-        if stay is None:
-            return Impossible([i], i, "took a value that nobody put in")
-        if stay.take >= 0:
-            return Impossible(sorted((stay.put, stay.take, i)), i, "took a value that had been taken")
-        stay.take, stay.take_call, stay.take_return = i, part.calls[i], part.returns[i]
-        if stay.take_return < stay.put_call:
-            return Impossible([i, stay.put], i, "took a value before it was put in")
-    counting = [stay for stay in stays.values() if stay.take >= 0 or stay.put_return != NEVER]
-    for stay in counting:
-        stay.put_return = min(stay.put_return, stay.take_return)
-        stay.take_call = max(stay.take_call, stay.put_call)
-    wrong = _overtaken(part, counting) or _never_empty(part, counting, empties)
+    stays = gather(part)
+    if stays is None or isinstance(stays, Impossible):
+        return stays
+    wrong = _overtaken(part, stays.counting) or not_empty(runs(stays.counting), part, stays.empties)
     if wrong is not None:
-        return None if maybe_taken else wrong
-    order = _order(part, counting, empties)
+        return wrong if stays.sure else None
+    order = _order(part, stays.counting, stays.empties)
     return (
         None
         if order is None or not keeps_time(order, [*part.calls], [*part.returns])
@@ -102,56 +59,14 @@ def _overtaken(part: Part, stays: list[Stay]) -> Impossible | None:
         if before and latest[before - 1].take_call > stay.take_return:
             first = latest[before - 1]
             named = show(part.operations[first.put].value)
-            positions = sorted({first.put, stay.put, stay.take, first.take} - {-1})
-            return Impossible(positions, stay.take, f"overtook {named}, which had been put in before")
+            return Impossible(
+                positions([first, stay]), stay.take, f"overtook {named}, which had been put in before"
+            )
     return None
 
 
 def _later_taken(a: Stay, b: Stay) -> Stay:
     return a if a.take_call >= b.take_call else b
-
-
-def _never_empty(part: Part, stays: list[Stay], empties: list[int]) -> Impossible | None:
-    """Return an answer "empty" that is covered by values certainly inside."""
-    if not empties:
-        return None
-    sure = sorted(
-        (stay for stay in stays if stay.put_return < stay.take_call), key=lambda stay: stay.put_return
-    )
-    starts: list[int] = []
-    ends: list[int] = []
-    members: list[list[Stay]] = []
-    for stay in sure:
-        if starts and stay.put_return < ends[-1]:
-            if stay.take_call > ends[-1]:
-                ends[-1] = stay.take_call
-                members[-1].append(stay)
-        else:
-            starts.append(stay.put_return)
-            ends.append(stay.take_call)
-            members.append([stay])
-    for i in empties:
-        at = bisect_left(starts, part.calls[i]) - 1
-        if at >= 0 and ends[at] > part.returns[i]:
-            needed = _cover(members[at], part.calls[i], part.returns[i])
-            positions = sorted(
-                {i, *(stay.put for stay in needed), *(stay.take for stay in needed)} - {-1}
-            )
-            return Impossible(positions, i, "found it empty, though something was inside all the while")
-    return None
-
-
-def _cover(members: list[Stay], call: int, back: int) -> list[Stay]:
-    """Return the members of an overlapping run that are needed to cover from ``call`` to ``back``."""
-    needed: list[Stay] = []
-    reached = call
-    while reached <= back:
-        best = max(
-            (stay for stay in members if stay.put_return < reached), key=lambda stay: stay.take_call
-        )
-        needed.append(best)
-        reached = best.take_call
-    return needed
 
 
 def _order(part: Part, stays: list[Stay], empties: list[int]) -> list[int] | None:

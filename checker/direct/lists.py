@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from checker.conventions import NilRead
 from checker.direct.verdict import Direct, Impossible, Ordered
 from checker.operations import NEVER
 from checker.values import tag
@@ -40,7 +39,7 @@ def decide(part: Part) -> Direct:  # noqa: C901 - one column after the other
             if value in writer:
                 return None
             writer[value] = i
-        elif op.value is not None or part.model.conventions.nil_read is NilRead.VALUE:
+        else:
             told = list(map(tag, op.value or ()))
             seen[i] = told
             reads.append((len(told), i))
@@ -49,13 +48,14 @@ def decide(part: Part) -> Direct:  # noqa: C901 - one column after the other
     witness, order = longest
     for i, told in seen.items():
         if told != order[: len(told)]:
-            return Impossible(
-                sorted((i, witness)), i, "saw what is no beginning of a longer list that was read"
-            )
-    missing = next((value for value in order if value not in writer), None)
-    if missing is not None or len(set(order)) < len(order):
-        return None
-    at_end = [i for value, i in writer.items() if value not in set(order) and part.returns[i] != NEVER]
+            why = "saw what is no beginning of a longer list that was read"
+            return proof(part, writer, [i, witness], i, why)
+    held = set(order)
+    if not held <= writer.keys():
+        return proof(part, writer, [witness], witness, "saw a value that nobody appended")
+    if len(held) < len(order):
+        return proof(part, writer, [witness], witness, "saw a value twice that was appended once")
+    at_end = [i for value, i in writer.items() if value not in held and part.returns[i] != NEVER]
     groups = [[i for _, i in sorted(reads) if not seen[i]]]
     by_length: dict[int, list[int]] = {}
     for length, i in reads:
@@ -63,23 +63,42 @@ def decide(part: Part) -> Direct:  # noqa: C901 - one column after the other
     for length, value in enumerate(order, 1):
         groups += [[writer[value]], by_length.get(length, [])]
     groups.append(at_end)
-    return _pass(part, groups, witness)
+    return in_groups(part, groups, writer)
 
 
-def _pass(part: Part, groups: list[list[int]], witness: int) -> Direct:
-    """Return the order of the groups, or who returned too early for it."""
-    latest, holder = -NEVER, -1
+def in_groups(part: Part, groups: list[list[int]], writer: dict[Hashable, int]) -> Ordered | Impossible:
+    """Return the order of the groups, or who returned too early for it.
+
+    Two that went in are told apart by a read that holds the first of them: the next one is enough.
+    """
+    latest, holder, held_at = -NEVER, -1, -1
     line: list[int] = []
-    for group in groups:
+    for place, group in enumerate(groups):
         group.sort(key=part.calls.__getitem__)
         for i in group:
             if part.returns[i] < latest:
-                positions = sorted({i, holder, witness} - {-1})
-                return Impossible(
-                    positions, i, "ended too early for the place in the list where it was seen"
+                between = (at for later in groups[held_at + 1 :] for at in later)
+                read = next((at for at in between if part.operations[at].f == "read"), i)
+                why = (
+                    f"ended before {part.operations[holder]} began, and comes after it by what was read"
                 )
+                return proof(part, writer, [i, holder, read], i, why)
             line.append(i)
         for i in group:
             if part.calls[i] > latest:
-                latest, holder = part.calls[i], i
+                latest, holder, held_at = part.calls[i], i, place
     return Ordered(line)
+
+
+def proof(
+    part: Part, writer: dict[Hashable, int], picked: list[int], culprit: int, why: str
+) -> Impossible:
+    """Return a proof of ``picked`` and of whatever put in what the reads among them hold."""
+    held = {
+        writer[value]
+        for i in picked
+        if part.operations[i].f == "read"
+        for value in map(tag, part.operations[i].value or ())
+        if value in writer
+    }
+    return Impossible(sorted({*picked, *held}), culprit, why)

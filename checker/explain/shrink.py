@@ -26,6 +26,7 @@ from dataclasses import replace
 from typing import Final
 
 from checker.events import EventType
+from checker.models.queues import PUTS, TAKES, Container
 from checker.models.register import Register
 from checker.operations import NEVER, Operation
 from checker.part import Part
@@ -222,9 +223,11 @@ def _without(part: Part, values: list[Hashable]) -> Part:
 def _values(part: Part) -> list[list[int]]:
     """Return the groups of operations that mention one value, those that cas link together.
 
-    The initial value's are spared. Only registers have such groups; a failed cas, which only looks,
-    belongs to none.
+    The initial value's are spared. Only registers and containers that are not counted have such groups;
+    a failed cas, which only looks, belongs to none.
     """
+    if isinstance(part.model, Container):
+        return _put_and_taken(part)
     if not isinstance(part.model, Register):
         return []
     leader: dict[Hashable, Hashable] = {}
@@ -243,6 +246,20 @@ def _values(part: Part) -> list[list[int]]:
         if op.outcome is not EventType.FAIL:
             groups.setdefault(find(_mentioned(op)), []).append(i)
     groups.pop(find(part.start), None)
+    return list(groups.values())
+
+
+def _put_and_taken(part: Part) -> list[list[int]]:
+    """Return the groups of operations that put in or took one value.
+
+    Without a value the others come out of a container as they did, and it is empty whenever it was.
+    """
+    groups: dict[Hashable, list[int]] = {}
+    for i, op in enumerate(part.operations):
+        if op.f not in PUTS | TAKES:
+            return []
+        if op.f in PUTS or (op.known and op.value is not None):
+            groups.setdefault(tag(op.value), []).append(i)
     return list(groups.values())
 
 

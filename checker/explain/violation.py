@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from checker import direct
 from checker.explain.certify import certificate
 from checker.explain.drawing import draw
 from checker.explain.sentence import by_search, by_zones, who
@@ -54,10 +55,17 @@ def from_conflict(
     )
 
 
-def from_direct(share: Share, part: Part, impossible: Impossible) -> Violation:
-    """Return the proof that a direct decision comes with."""
+def from_direct(share: Share, part: Part, impossible: Impossible, meter: Meter) -> Violation:
+    """Return the proof that a direct decision comes with, made smaller where that leaves a reason."""
     proof = part.subset(impossible.positions)
-    sentence = f"{who(part.operations[impossible.culprit])} {impossible.why}"
+    culprit, why = part.operations[impossible.culprit], impossible.why
+    smaller = shrink(proof, lambda piece: illegal(piece, meter))
+    again = direct.decide(smaller)
+    if isinstance(again, direct.Impossible):
+        proof = smaller.subset(again.positions)
+        culprit, why = smaller.operations[again.culprit], again.why
+    proof = _whole(share, proof)
+    sentence = f"{who(culprit)} {why}"
     return Violation(
         key=share.key,
         operations=tuple(proof.operations),

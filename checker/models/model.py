@@ -74,6 +74,13 @@ class Model:
         """Return the part of the object that ``op`` touches; parts are judged each on its own."""
         return tag(op.key)
 
+    def path(self, op: Operation) -> tuple[Hashable, ...]:
+        """Return where in the object that part is: what a shorter path leads to holds all below it.
+
+        (key, element) of a set is a part of its own, unless some operation touches the whole of (key,).
+        """
+        return (self.partition(op),)
+
     def keep(self, op: Operation) -> bool:
         """Return whether ``op`` can matter: it may have happened, or its failure tells something."""
         return op.known or (op.outcome is EventType.INFO and not self.readonly(op))

@@ -122,7 +122,7 @@ class PriorityQueue(UnorderedQueue):
 
     def places(self, state: tuple[Hashable, ...]) -> Sequence[int]:
         """Return the place of the smallest."""
-        return (min(range(len(state)), key=lambda at: _rank(state[at])),)
+        return (min(range(len(state)), key=lambda at: rank(state[at])),)
 
 
 class Stack(Container):
@@ -136,7 +136,7 @@ class Stack(Container):
         return (len(state) - 1,)
 
 
-def _rank(element: Hashable) -> tuple[int, Any]:
+def rank(element: Hashable) -> tuple[int, Any]:
     """Return what numbers of every type, then strings, then the rest sort by."""
     match untag(element):
         case int() | float() as number:

@@ -45,6 +45,16 @@ class GrowSet(Model):
         """Return True of what only looks."""
         return op.f in {"read", "contains"}
 
+    def path(self, op: Operation) -> tuple[Hashable, ...]:
+        """Return key and element: what is read whole is one part, else every element is its own."""
+        match op.f, op.value:
+            case "read", _:
+                return (tag(op.key),)
+            case "contains", [element, _]:
+                return (tag(op.key), tag(element))
+            case _, element:
+                return (tag(op.key), tag(element))
+
     def keep(self, op: Operation) -> bool:
         """Return whether ``op`` can matter; a read without its value cannot."""
         return super().keep(op) and not (op.f == "read" and self._wild(op))

@@ -68,9 +68,9 @@ class MultiRegister(Model):
         """Return True of what only reads."""
         return all(f in _READS for f, _, _ in micro_operations(op))
 
-    def partition(self, op: Operation) -> Hashable:
-        """Return one part for transactions, else the key."""
-        return None if op.f == "txn" else tag(op.key)
+    def path(self, op: Operation) -> tuple[Hashable, ...]:
+        """Return the key; of a transaction, which may touch every one, nothing."""
+        return () if op.f == "txn" else (tag(op.key),)
 
     def malformed(self, op: Operation) -> str | None:
         """Return what is wrong with a transaction."""
@@ -105,6 +105,10 @@ class ListAppend(MultiRegister):
         if isinstance(value, dict):
             return (("list",), tag(value)[1])  # type: ignore[index]
         return (("list", *map(tag, value or ())), frozenset())
+
+    def keep(self, op: Operation) -> bool:
+        """Return whether ``op`` can matter; a read without its value cannot."""
+        return super().keep(op) and not (op.f == "read" and self._wild(op.value))
 
     def seen(self, value: Any) -> Hashable:
         """Return the list that was read; nil is the empty one."""

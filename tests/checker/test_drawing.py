@@ -27,7 +27,7 @@ def seen(process: int, value: int) -> list[tuple[int, str, str, object]]:
     return [(process, "invoke", "read", None), (process, "ok", "read", value)]
 
 
-@pytest.mark.parametrize("explain", ["search", "queue"])
+@pytest.mark.parametrize("explain", ["search", "counter"])
 def test_operations_that_nobody_saw_end_do_not_crowd_out_the_one_that_is_wrong(explain: str) -> None:
     if explain == "search":
         opened: list[tuple[int, str, str, object]] = [
@@ -35,11 +35,11 @@ def test_operations_that_nobody_saw_end_do_not_crowd_out_the_one_that_is_wrong(e
         ]
         rows = [*written(0, 1), *written(0, 7), *opened, *written(0, 1), *written(0, 2), *seen(1, 7)]
     else:
-        opened = [(100 + i, "invoke", "enqueue", 5) for i in range(OPEN)]
-        rows = [*opened, (0, "invoke", "dequeue", None), (0, "ok", "dequeue", 9)]
+        opened = [(100 + i, "invoke", "add", 5) for i in range(OPEN)]
+        rows = [*opened, (0, "invoke", "read", None), (0, "ok", "read", 9)]
     violation = check(history(rows)).violation
     assert violation is not None
-    wrong = {"search": "read -> 7", "queue": "dequeue -> 9"}[explain]
+    wrong = {"search": "read -> 7", "counter": "read -> 9"}[explain]
     assert violation.sentence.startswith(wrong)
     assert wrong in violation.drawing
     assert len(violation.operations) > 60
