@@ -14,13 +14,15 @@ import msgspec
 from targets.cluster import ClockMode
 
 from .aimed import aimed
-from .drawn import KINDS, Draw
-from .schedule import After, At, Episode, EventName, For, Schedule, ScheduleError, Wait
+from .drawn.draw import Draw
+from .drawn.families import EPISODES
+from .drawn.length import filled
+from .schedule import Episode, Schedule, ScheduleError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-FAMILIES: Final = tuple(KINDS)
+FAMILIES: Final = tuple(EPISODES)
 """Every family of faults there is something to draw from."""
 
 ELECTIONS_MAX: Final = 100_000.0
@@ -43,7 +45,7 @@ def seeded(
     ``clock`` is what the run's nodes were armed for; without it there are no clock faults.
     """
     draws = _draws(_draw(seed, nodes, families, clock))
-    return Schedule(tuple(_fill([], draws, elections)))
+    return Schedule(tuple(filled([], draws, _wanted(elections))))
 
 
 def main_job(
@@ -64,14 +66,14 @@ def main_job(
     for episode in _aimed(draw):
         episodes.append(episode)
         episodes.extend(_some(draws, 1))
-    return Schedule(tuple(_fill(episodes, draws, elections)))
+    return Schedule(tuple(filled(episodes, draws, _wanted(elections))))
 
 
 def _draw(seed: int, nodes: int, families: Collection[str], clock: ClockMode) -> Draw:
     """Return what to draw from; raise `ScheduleError` for what cannot be drawn."""
     for family in families:
-        if family not in KINDS:
-            known = ", ".join(KINDS)
+        if family not in EPISODES:
+            known = ", ".join(EPISODES)
             raise ScheduleError("faults", f"{family!r} is no family of faults; there are {known}")
     if nodes < 2:
         raise ScheduleError("nodes", "faults are made between nodes, and there is only one")
@@ -84,10 +86,10 @@ def _draw(seed: int, nodes: int, families: Collection[str], clock: ClockMode) ->
 def _draws(draw: Draw) -> Iterator[Episode]:
     """Go through the families in random order, again and again: each has its turn."""
     while draw.families:
-        order = [family for family in KINDS if family in draw.families]
+        order = [family for family in EPISODES if family in draw.families]
         draw.rng.shuffle(order)
         for family in order:
-            yield draw.rng.choice(KINDS[family])(draw)
+            yield draw.rng.choice(EPISODES[family])(draw)
 
 
 def _some(draws: Iterator[Episode], many: int) -> Iterator[Episode]:
@@ -95,16 +97,8 @@ def _some(draws: Iterator[Episode], many: int) -> Iterator[Episode]:
         yield episode
 
 
-def _fill(episodes: list[Episode], draws: Iterator[Episode], elections: float) -> list[Episode]:
-    """Add drawn episodes until the time is surely filled."""
-    wanted = FILLING * min(elections, ELECTIONS_MAX)
-    length = sum(shortest(episode) for episode in episodes)
-    for episode in draws:
-        if length >= wanted:
-            break
-        episodes.append(episode)
-        length += shortest(episode)
-    return episodes
+def _wanted(elections: float) -> float:
+    return FILLING * min(elections, ELECTIONS_MAX)
 
 
 def _aimed(draw: Draw) -> Iterator[Episode]:
@@ -123,19 +117,3 @@ def _aimed(draw: Draw) -> Iterator[Episode]:
     for mistake in mistakes:
         for episode in aimed(mistake).episodes:
             yield msgspec.structs.replace(episode, name=f"aimed-{episode.name}", times=1, required=False)
-
-
-def shortest(episode: Episode) -> float:
-    """Return about how long an episode lasts at least, in election timeouts (a second counts as one)."""
-    deposing = (EventName.NEW_LEADER, EventName.NEW_LEADER_ACKED)
-    length = 0.5
-    for step in episode.steps:
-        match step.when:
-            case At(span):
-                length = max(length, span.amount)
-            case Wait(span):
-                length += span.amount
-            case After(awaited, _, wait):
-                length += wait.amount + (0.7 if awaited.event in deposing else 0.05)
-    ends = (step.until.span.amount for step in episode.steps if isinstance(step.until, For))
-    return max(length, *ends, 0.0)

@@ -28,7 +28,8 @@ from harness.run.generator import seats_min
 from harness.run.simulate import Recording, judge_recording, simulate
 from harness.run.where import simulated
 from nemesis import Episode, Schedule, Step
-from nemesis.drawn import after, elections, write_first
+from nemesis.drawn.draw import elections
+from nemesis.drawn.pieces import after, write_first
 from nemesis.grudges import Shape
 from nemesis.schedule import (
     BendAt,

@@ -12,25 +12,20 @@ Clocks stay within the declared bound, so a right policy must stay clean in ever
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
 from harness.plan.plan import Plan, ScheduleFrom
 from harness.plan.schedules import dumped
 from harness.run.generator import seats_min
-from nemesis import FAMILIES, Schedule
-from nemesis.drawn import KINDS, Draw
-from nemesis.seeded import shortest
+from nemesis import FAMILIES
+from nemesis.drawn.draw import Draw
+from nemesis.drawn.storms import stormy
 from targets.clock import MS
 from targets.cluster import ClockMode
 from targets.sim.weather import Weather
 from targets.target import Place
-
-from .storms import cut_at_the_lease, killed_at_the_answer, pause_at_the_lease, storm
-
-if TYPE_CHECKING:
-    from nemesis.schedule import Episode
 
 SIZES: Final = (3, 3, 3, 5, 5, 7)
 ELECTIONS_MS: Final = (400, 600, 1000)
@@ -80,7 +75,9 @@ def swarm_plan(asked: Plan) -> Plan:
         schedule_from=ScheduleFrom.SEED,
     )
     draw = Draw(rng, nodes, families or frozenset({"partition"}), clock)
-    return msgspec.structs.replace(plan, schedule=dumped(_schedule(draw, plan)))
+    return msgspec.structs.replace(
+        plan, schedule=dumped(stormy(draw, plan.time_s * 1e9 / plan.election_ns))
+    )
 
 
 def weather(rng: Random, *, drift_ppm: int) -> Weather:
@@ -109,24 +106,3 @@ def weather(rng: Random, *, drift_ppm: int) -> Weather:
         timer_late_max_ns=rng.choice((0, 200_000, 2 * MS)),
         shuffle=rng.randrange(2) == 0,
     )
-
-
-def _schedule(draw: Draw, plan: Plan) -> Schedule:
-    """Draw episodes until the time is filled, of the known shapes and of the planless."""
-    rng = draw.rng
-    makers = [maker for family in HERE if family in draw.families for maker in KINDS[family]]
-    if "partition" in draw.families:
-        makers.append(cut_at_the_lease)
-    if "pause" in draw.families:
-        makers.append(pause_at_the_lease)
-    if "crash" in draw.families:
-        makers += [killed_at_the_answer] * 2
-    makers += [storm] * rng.choice((0, 1, len(makers)))
-    wanted = plan.time_s * 1e9 / plan.election_ns
-    episodes: list[Episode] = []
-    length = 0.0
-    while length < wanted:
-        episode = rng.choice(makers)(draw)
-        episodes.append(episode)
-        length += shortest(episode)
-    return Schedule(tuple(episodes))
