@@ -119,7 +119,10 @@ class RoundAcked(msgspec.Struct, frozen=True, tag="round_acked", tag_field="fact
 
 
 class Applied(msgspec.Struct, frozen=True, tag="apply", tag_field="fact"):
-    """The state machine has applied every entry up to ``index``, whose entry has ``entry_term``."""
+    """The state machine has applied every entry up to ``index``, whose entry has ``entry_term``.
+
+    A node that writes this for the first and the last entry of each term, too, tells the term of all.
+    """
 
     term: int
     index: int

@@ -87,6 +87,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     election_ns: int
     heartbeat_ns: int
     margin_ns: int
+    append_max: int
     drift_ppm: int
     read_timeout_ns: int
     write_timeout_ns: int
@@ -111,6 +112,7 @@ TAKEN_BY_SOME: Final[Mapping[str, Place | None]] = MappingProxyType(
         "readindex_one_in": None,
         "heartbeat_ns": None,
         "margin_ns": None,
+        "append_max": None,
         "read_timeout_ns": None,
         "compose": None,
         "containers": None,

@@ -2,9 +2,11 @@
 
 One leader a term. One real vote a term (within one boot: a vote that was written down and then lost in
 a crash, before it was durable, was never said). Terms never go back within a boot, nor across boots
-behind a term the node once led. Applied indices grow within a boot, entry terms never shrink along the
-log, and the entry applied at an index has one term everywhere and for ever. A read is answered from
-a state at least as new as its index.
+behind a term the node once led. Applied indices grow within a boot. What is applied, anywhere and at any
+time, is of one log: the entry at an index has one term for ever, and terms never shrink from an index
+to a later one, whoever told of them. So an entry that was applied and is not in a later leader's log is
+found as soon as anything else is applied in its place. A read is answered from a state at least as
+new as its index.
 
 Evidence that contradicts itself is what this looks for: it becomes a finding, never an exception.
 """
@@ -32,7 +34,7 @@ def raft(timelines: Timelines) -> OracleResult:
         return unavailable(NAME, KIND, "no node left any evidence")
     findings = [
         *_one_leader_a_term(timelines),
-        *_one_entry_an_index(timelines),
+        *_one_log(timelines),
         *(found for timeline in timelines.values() for found in _one_vote_a_term(timeline)),
         *(found for timeline in timelines.values() for found in _terms_grow(timeline)),
         *(found for timeline in timelines.values() for found in _applied_grows(timeline)),
@@ -62,19 +64,25 @@ def _one_leader_a_term(timelines: Timelines) -> Iterator[Finding]:
                 yield _finding(timeline, lead.first, sentence, terms=(lead.term,))
 
 
-def _one_entry_an_index(timelines: Timelines) -> Iterator[Finding]:
-    entries: dict[int, tuple[int, str]] = {}
+def _one_log(timelines: Timelines) -> Iterator[Finding]:
+    """Yield what was applied beside the one log that all terms and indices have to fit in."""
+    told: dict[tuple[int, int], tuple[str, int]] = {}
     for node, timeline in timelines.items():
-        told: set[int] = set()
         for place, fact in timeline.facts(Applied):
-            term, first = entries.setdefault(fact.index, (fact.entry_term, node))
-            if term != fact.entry_term and fact.index not in told:
-                told.add(fact.index)
-                sentence = (
-                    f"{node} applied an entry of term {fact.entry_term} at index {fact.index},"
-                    f" where {first} applied one of term {term}"
-                )
-                yield _finding(timeline, place, sentence, terms=(term, fact.entry_term))
+            told.setdefault((fact.index, fact.entry_term), (node, place))
+    highest: tuple[int, int] | None = None  # the highest term so far, where it was last seen
+    for at, (node, place) in sorted(told.items()):
+        index, term = at
+        last, high = highest or at
+        if term < high or (index == last and term != high):
+            where = "where" if index == last else f"beyond index {last}, where"
+            sentence = (
+                f"{node} applied an entry of term {term} at index {index},"
+                f" {where} {told[last, high][0]} applied one of term {high}"
+            )
+            yield _finding(timelines[node], place, sentence, terms=(high, term))
+        if term >= high:
+            highest = at
 
 
 def _one_vote_a_term(timeline: Timeline) -> Iterator[Finding]:
@@ -112,7 +120,7 @@ def _applied_grows(timeline: Timeline) -> Iterator[Finding]:
         boot = timeline.boot_at(place).first
         if last is not None and last[0] == boot:
             before = last[1]
-            if fact.index < before.index or fact.entry_term < before.entry_term:
+            if fact.index < before.index:
                 sentence = (
                     f"{timeline.node} applied index {fact.index} of term {fact.entry_term}"
                     f" after index {before.index} of term {before.entry_term}"

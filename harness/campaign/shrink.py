@@ -283,6 +283,8 @@ def _changes(plan: Plan) -> Iterator[dict[str, object]]:
             yield {"weather": msgspec.structs.replace(plan.weather, **{field: value})}
     if plan.peer_delay_ns:
         yield {"peer_delay_ns": 0}
+    if plan.append_max != Plan().append_max:
+        yield {"append_max": Plan().append_max}
     if plan.operations is None:
         yield from _lighter(plan)
 

@@ -45,6 +45,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     ``rate`` is operations a second over all clients, 0 as many as go; ``faults`` the families of a
     drawn schedule; ``readindex_one_in`` 10 sends one read in ten through ReadIndex, 0 none;
     ``peer_delay_ns`` delays every link between peers, one way, whenever no fault shuts it;
+    ``append_max`` is how many log entries travel from node to node in one message, at most;
     ``clock`` is the one clock that may be bent, ``drift_ppm`` the declared bound on a clock's rate
     error. ``check_s`` and ``check_mb`` bound the check. ``keep`` keeps what the nodes had on disk.
     ``target`` is a name of `targets.catalog`, or a Python file with the client of a cluster that runs
@@ -76,6 +77,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     election_ns: Annotated[int, msgspec.Meta(ge=50 * MS, le=600 * SECOND)] = SECOND
     heartbeat_ns: Annotated[int, msgspec.Meta(ge=MS, le=60 * SECOND)] = 100 * MS
     margin_ns: Duration = 20 * MS
+    append_max: Annotated[int, msgspec.Meta(ge=1, le=4096)] = 256
     drift_ppm: Annotated[int, msgspec.Meta(ge=0, lt=1_000_000)] = 50_000
     read_timeout_ns: Annotated[int, msgspec.Meta(ge=10 * MS, le=600 * SECOND)] = 600 * MS
     write_timeout_ns: Annotated[int, msgspec.Meta(ge=10 * MS, le=600 * SECOND)] = 1500 * MS

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from targets.target import Mode, Place, Setup, Simulated, Target, UnfitError
 
-from .config import ConfigError, NodeConfig, build_rules
+from .config import ConfigError, Limits, NodeConfig, build_rules
 from .mistakes import MISTAKES
 from .policies import POLICIES
 from .rules import RULES_OFF, drift_safe_lease_ns
@@ -39,6 +39,7 @@ class LeaseKv:
             "readindex_one_in",
             "heartbeat_ns",
             "margin_ns",
+            "append_max",
             "read_timeout_ns",
             "weather",
             "keep",
@@ -108,6 +109,7 @@ def node_config(setup: Setup) -> NodeConfig:
         heartbeat_ns=setup.heartbeat_ns,
         drift_ppm=setup.drift_ppm,
         margin_ns=setup.margin_ns,
+        limits=Limits(append_max=setup.append_max),
         seed=setup.seed,
     )
 

@@ -272,9 +272,16 @@ def test_a_slow_disk_does_not_silence_a_follower() -> None:
 def test_a_follower_applies_what_the_leader_has_committed_and_no_more() -> None:
     core = Lone()
     core.beat(entries=entries(1, 1, 1), commit_index=2)
-    assert core.noted(Applied) == [Applied(1, 2, 1)]
+    assert core.noted(Applied) == [Applied(1, 1, 1), Applied(1, 2, 1)]
     core.beat(round_=2, prev_index=2, prev_term=1, commit_index=3)
     assert core.commit_index == 2, "only up to where the logs are known to agree"
+
+
+def test_a_node_tells_where_each_term_that_it_applied_begins_and_ends() -> None:
+    core = Lone()
+    core.beat(term=3, entries=entries(1, 1, 1, 2, 3, 3), commit_index=6)
+    told = [(fact.index, fact.entry_term) for fact in core.noted(Applied)]
+    assert told == [(1, 1), (3, 1), (4, 2), (5, 3), (6, 3)]
 
 
 def test_entries_behind_a_missing_or_different_one_are_refused() -> None:

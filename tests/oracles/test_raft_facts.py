@@ -61,7 +61,7 @@ WRONG = {
     ),
     "log terms back": (
         written(Applied(3, 5, 3), Applied(3, 6, 2)),
-        "n1 applied index 6 of term 2 after index 5 of term 3",
+        "n1 applied an entry of term 2 at index 6, beyond index 5, where n1 applied one of term 3",
     ),
     "logs part": (
         [*written(Applied(2, 5, 1)), *written(Applied(2, 5, 2), node="n2")],
@@ -70,6 +70,10 @@ WRONG = {
     "rewritten over a boot": (
         written(Applied(1, 5, 1), Booted(2, 2), Applied(2, 5, 2)),
         "n1 applied an entry of term 2 at index 5, where n1 applied one of term 1",
+    ),
+    "a lost entry, and no index that both tell": (
+        [*written(Applied(2, 5, 2)), *written(Applied(3, 4, 3), node="n2")],
+        "n1 applied an entry of term 2 at index 5, beyond index 4, where n2 applied one of term 3",
     ),
     "read too early": (
         written(ServedRead(1, "follower", "x", 9, 8)),

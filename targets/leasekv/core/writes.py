@@ -145,16 +145,26 @@ class Writes:
     def apply_due(self) -> list[tuple[PendingRead, Any]]:
         """Apply what is due; return the reads that went through the log, with what they found."""
         state = self._state
-        before = state.applied_index
+        first = state.applied_index + 1
         found: list[tuple[PendingRead, Any]] = []
         while self._due and self._due[0][0] <= state.reading.mono_ns:
             until = self._due.popleft()[1]
             for index in range(state.applied_index + 1, until + 1):
                 self._apply(state.log.entry(index), found)
-        if state.applied_index > before:
-            term = state.log.term_at(state.applied_index) or 0
-            state.out.fact(Applied(state.term, state.applied_index, term))
+        self._tell_applied(first)
         return found
+
+    def _tell_applied(self, first: int) -> None:
+        """Write how far it is applied, and where each term in it begins and ends.
+
+        Terms never fall along a log, so these places say the term of every entry.
+        """
+        state = self._state
+        log, last = state.log, state.applied_index
+        for index in range(first, last + 1):
+            term = log.term_at(index) or 0
+            if index == last or not log.term_at(index - 1) == term == log.term_at(index + 1):
+                state.out.fact(Applied(state.term, index, term))
 
     def _apply(self, entry: Entry, found: list[tuple[PendingRead, Any]]) -> None:
         state = self._state
