@@ -1,4 +1,8 @@
-"""What tests of several parts share."""
+"""What tests of several parts share.
+
+Under CI=true nothing is skipped: `.ci/run` has installed and started what tests need, or has failed, and
+a skip is then a failure with the same reason. Only what CI cannot have may be missing there.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +15,44 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
 ENGINE_S = 10.0
+CI = os.environ.get("CI") == "true"
+NOT_IN_CI = "LANTERN_HISTORIES"
+"""Public histories are not ours to hand on; what lacks them says how to get them."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Have a skip fail under CI."""
+    report = yield
+    if CI and report.skipped and not hasattr(report, "wasxfail"):
+        reason = str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
+        if NOT_IN_CI not in reason:
+            report.outcome = "failed"
+            report.longrepr = f"not to be skipped under CI=true: {reason}"
+    return report
 
 
 @pytest.fixture(scope="session")
 def engine() -> None:
-    """A Docker engine that answers, on this host, to root; else the reason why a test is skipped.
-
-    Under CI=true nothing is skipped for want of an engine: `.ci/run` has started one, or has failed.
-    """
+    """A Docker engine that answers, on this host, to root; else the reason why a test is skipped."""
     reason = _no_engine()
     if reason is not None:
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
+        pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def compose() -> list[str]:
+    """The command of compose, v2 or 1.29."""
+    for command in (["docker", "compose"], ["docker-compose"]):
+        try:
+            subprocess.run([*command, "version"], check=True, capture_output=True, timeout=20)
+        except (OSError, subprocess.SubprocessError):
+            continue
+        return command
+    pytest.skip("neither compose v2 nor docker-compose is installed: .ci/engine.sh installs one")
 
 
 def _no_engine() -> str | None:
