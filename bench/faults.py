@@ -43,8 +43,8 @@ class Stream:
     """Segments from one node's namespace to another's, each stamped as it arrives."""
 
     def __init__(self, cluster: DockerCluster, source: str, sink: str) -> None:
-        pids = {node: cluster._containers[node].pid or 0 for node in (source, sink)}  # noqa: SLF001
-        address = cluster._running().peers(source)[sink]  # noqa: SLF001
+        pids = {node: cluster.container(node).pid or 0 for node in (source, sink)}
+        address = cluster.links.peers(source)[sink]
         self._listener = netns.enter(pids[sink], lambda: socket.create_server((address, PORT)))
         self._sender = netns.enter(pids[source], lambda: socket.create_connection((address, PORT), 2))
         self._receiver, _ = self._listener.accept()

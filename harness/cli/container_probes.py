@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from targets.cluster import TargetError
-from targets.docker import netns
+from targets.docker import netns, queues
 from targets.docker.engine import Engine, EngineAbsentError
 from targets.docker.project import SYSCTLS
 from targets.docker.template import compose_file, parse
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 BASE: Final = "debian:bookworm-slim"
 TRY_S: Final = 5.0
+QUEUES: Final = "apt-get install libnetfilter-queue-dev; pip install 'lantern-chaos[nfqueue]'"
 
 
 def engine() -> Finding:
@@ -99,14 +100,21 @@ def netem() -> str | None:
 
 
 def delays() -> Finding:
-    """Say how links are delayed: always by gates, which work whether the kernel could or not."""
-    if netns.obstacle() is not None:
-        return Finding(
-            "delays", Standing.LIMITED, "delays run through gates, which need root", "run as root"
-        )
-    why = netem() or "this kernel has netem, but nothing needs it"
-    seen = f"links are delayed by gates inside the nodes' namespaces: {why}"
-    return Finding("delays", Standing.OK, seen)
+    """Say what delays links: gates, packet queues, and why not netem."""
+    name = "delays"
+    if (reason := netns.obstacle()) is not None:
+        return Finding(name, Standing.LIMITED, f"links cannot be delayed: {reason}", "run as root")
+    kernel = (
+        netem() or "the kernel's netem is there but delays all that leaves a device, so it is not used"
+    )
+    gates, rest = (
+        "gates delay the links of clusters made here",
+        "`links: packets` and of your own containers",
+    )
+    if (reason := queues.obstacle()) is not None:
+        seen = f"{gates}; those of {rest} are not delayed: {reason}; {kernel}"
+        return Finding(name, Standing.LIMITED, seen, QUEUES)
+    return Finding(name, Standing.OK, f"{gates}; packet queues (NFQUEUE) those of {rest}; {kernel}")
 
 
 def back_off() -> Finding:

@@ -121,7 +121,6 @@ class AttachedCluster(ContainerCluster):
         self._names = tuple(containers)
         self._compose = compose
         self._engine: Engine | None = None
-        self._runtime: Runtime | None = None
         self._bridges = {
             node: Bridge(partial(client, mode), partial(self._dialed, node)) for node in self.nodes
         }
@@ -176,19 +175,19 @@ class AttachedCluster(ContainerCluster):
 
     def address(self, node: str) -> Address:
         """Return where the harness dials: the node's bridge, at which somebody's client talks."""
-        self._node(node)
+        self.container(node)
         return self._bridges[node].listening
 
     async def status(self, node: str) -> NodeStatus | None:
         """Ask the node; None if it does not answer in time."""
-        if self._node(node).state() is not ProcessState.RUNNING:
+        if self.container(node).state() is not ProcessState.RUNNING:
             await self._attached.forget(node)
             return None
         return await self._attached.status(node, self._dialed(node))
 
     async def restart(self, node: str) -> None:
         """Start a node again; it may have come back with another address."""
-        container = self._node(node)
+        container = self.container(node)
         if self.state(node) is ProcessState.GONE:
             await container.start()
             if self._obstacle() is None and isinstance(self._links, PacketLinks):

@@ -8,13 +8,14 @@ processes by pid *and* start time; neither is believed in any other boot.
 from __future__ import annotations
 
 import signal
+from functools import partial
 from typing import TYPE_CHECKING
 
 import docker.errors
 import msgspec
 
 from targets.cluster import ProcessState, TargetError
-from targets.docker import netns, packets
+from targets.docker import netns, packets, queues
 from targets.docker.engine import Engine
 from targets.host import procfs, runtime
 from targets.host.heal import ATTACHED, Healed
@@ -86,20 +87,6 @@ async def _heal(engine: Engine, run: str | None, *, dry: bool) -> tuple[Healed, 
 async def _leave(engine: Engine, run: str, one: Attached, *, done: list[str], failed: list[str]) -> None:
     """Leave one container as it was found; what goes wrong with one part keeps no other from it."""
 
-    async def go_on() -> str | None:
-        who = one.process
-        stopped = who is not None and procfs.state(who) is ProcessState.STOPPED
-        if who is not None and stopped and procfs.send(who, signal.SIGCONT):
-            return f"continued {one.node}"
-        return None
-
-    async def open_links() -> str | None:
-        who = one.process
-        if who is None or procfs.identity(who.pid) != who or netns.obstacle() is not None:
-            return None
-        gone = netns.nft({who.pid: packets.remove(run)})
-        return None if gone else f"opened the links of {one.node}"
-
     async def start() -> str | None:
         try:
             started = await engine.call(f"start {one.node}", lambda client: _start(client, one))
@@ -107,13 +94,34 @@ async def _leave(engine: Engine, run: str, one: Attached, *, done: list[str], fa
             return None  # its owner removed it
         return f"started {one.node} again" if started else None
 
-    parts: tuple[Callable[[], Awaitable[str | None]], ...] = (go_on, open_links, start)
+    parts: tuple[Callable[[], Awaitable[str | None]], ...] = (
+        partial(_go_on, one),
+        partial(_open_links, run, one),
+        start,
+    )
     for part in parts:
         try:
             if (said := await part()) is not None:
                 done.append(said)
         except (TargetError, docker.errors.DockerException, OSError) as error:
             failed.append(f"{one.node} is not left as found: {error}")
+
+
+async def _go_on(one: Attached) -> str | None:
+    who = one.process
+    stopped = who is not None and procfs.state(who) is ProcessState.STOPPED
+    return f"continued {one.node}" if stopped and who and procfs.send(who, signal.SIGCONT) else None
+
+
+async def _open_links(run: str, one: Attached) -> str | None:
+    """Remove what cuts and what delays."""
+    who = one.process
+    if who is None or procfs.identity(who.pid) != who or netns.obstacle() is not None:
+        return None
+    if netns.nft({who.pid: packets.remove(run)}):
+        return None
+    queues.undo(run, who.pid)
+    return f"opened the links of {one.node}"
 
 
 def _start(client: Client, one: Attached) -> bool:

@@ -51,7 +51,6 @@ class DockerCluster(ContainerCluster):
         super().__init__(system, gates=gates)
         self._run_dir = run_dir
         self._engine: Engine | None = None
-        self._runtime: Runtime | None = None
 
     async def start(self) -> None:
         """Create and start everything; raise `TargetError` if a node does not answer in time."""
@@ -59,12 +58,15 @@ class DockerCluster(ContainerCluster):
             raise TargetError(
                 "the harness runs under libfaketime itself: its clock would be worth nothing"
             )
+        if self._gates and (reason := netns.obstacle()) is not None:
+            raise TargetError(f"there can be no gates here: {reason}")
         self._engine = await Engine.connect()
-        self._runtime = Runtime(self._run_dir.name)
-        run = self._runtime.path.name
-        self._links = links = self._make_links(run)
-        self._refusing = Port()
         try:
+            self._runtime = Runtime(self._run_dir.name)
+            run = self._runtime.path.name
+            links = GateLinks(self._system) if self._gates else PacketLinks(run, self._system)
+            self._links = links
+            self._refusing = Port()
             self._system.prepare(self._runtime)
             made = await project.network(self._engine, self._system, run=run, name=self._run_dir.name)
             links.know(made.addresses)
@@ -81,26 +83,21 @@ class DockerCluster(ContainerCluster):
                 error.add_note(str(left))
             raise
 
-    def _make_links(self, run: str) -> PacketLinks | GateLinks:
-        if not self._gates:
-            return PacketLinks(run, self._system)
-        if (reason := netns.obstacle()) is not None:
-            raise TargetError(f"there can be no gates here: {reason}")
-        return GateLinks(self._system)
-
     async def stop(self) -> None:
         """Heal, keep the logs, remove everything. Idempotent; safe half-started."""
-        engine, runtime, links = self._engine, self._runtime, self._links
-        if engine is None or runtime is None or links is None:
+        engine, runtime = self._engine, self._runtime
+        if engine is None:
             return
-        await links.close()
-        self._system.close()
-        if self._refusing is not None:
-            self._refusing.close()
         try:
-            await self._keep_logs()
-            await _remove(engine, runtime.path.name)
-            runtime.remove()
+            if self._links is not None:
+                await self._links.close()
+            self._system.close()
+            if self._refusing is not None:
+                self._refusing.close()
+            if runtime is not None:
+                await self._keep_logs()
+                await _remove(engine, runtime.path.name)
+                runtime.remove()
         except TargetError:
             for container in self._containers.values():
                 if container.identity is not None:
@@ -118,11 +115,11 @@ class DockerCluster(ContainerCluster):
             await self._until_answer(node)
 
     async def _start_node(self, node: str) -> None:
-        container = self._node(node)
+        container = self.container(node)
         self._system.before_start(node)
         await container.start()
         if container.pid is not None and netns.obstacle() is None:
-            self._running().attach(node, container.pid)
+            self.links.attach(node, container.pid)
 
     async def _keep_logs(self) -> None:
         """Keep the end of every node's log; a log that cannot be had changes no verdict."""

@@ -23,16 +23,17 @@ from targets.cluster import (
 )
 from targets.local.cluster import NO_SILENCE
 
-from . import netns
+from . import netns, queues
 from .container import NO_PID, Container
-from .links import NO_DELAY, PacketLinks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from targets.host.gate import Port
+    from targets.host.runtime import Runtime
 
     from .gates import GateLinks
+    from .links import PacketLinks
     from .system import System
 
 READY_S: Final = 30.0
@@ -45,6 +46,7 @@ class ContainerCluster:
     def __init__(self, system: System, *, gates: bool = False) -> None:
         self._system = system
         self._gates = gates
+        self._runtime: Runtime | None = None
         self._links: PacketLinks | GateLinks | None = None
         self._containers: dict[str, Container] = {}
         self._refusing: Port | None = None
@@ -56,24 +58,39 @@ class ContainerCluster:
 
     def supports(self, primitive: Primitive) -> str | None:
         """None if it can be done here and now, else the reason why not."""
-        if primitive is Primitive.DELAY and not self._gates:
-            return NO_DELAY
         if primitive is Primitive.SILENCE and self._gates:
             return NO_SILENCE
         if primitive in {Primitive.LINKS, Primitive.CLIENT_LINKS, Primitive.DELAY, Primitive.SILENCE}:
             here = all(
                 container.pid is not None for container in self._containers.values() if container.running
             )
-            return netns.obstacle() if here else NO_PID
+            reason = netns.obstacle() if here else NO_PID
+            if reason is None and primitive is Primitive.DELAY and not self._gates:
+                return queues.obstacle()
+            return reason
         return self._system.unsupported(primitive)
 
-    def _running(self) -> PacketLinks | GateLinks:
-        if self._links is None:
-            raise TargetError("the cluster has not been started, or was stopped")
+    @property
+    def links(self) -> PacketLinks | GateLinks:
+        """What cuts and delays the links of the running cluster."""
+        self._check_started()
+        assert self._links is not None
         return self._links
 
-    def _node(self, name: str) -> Container:
-        self._running()
+    @property
+    def run(self) -> str:
+        """The id that everything of the running cluster is named after."""
+        self._check_started()
+        assert self._runtime is not None
+        return self._runtime.path.name
+
+    def _check_started(self) -> None:
+        if self._links is None:
+            raise TargetError("the cluster has not been started, or was stopped")
+
+    def container(self, name: str) -> Container:
+        """Return a node's container; there are none before the start and after the end."""
+        self._check_started()
         found = self._containers.get(name)
         if found is None:
             raise ValueError(f"there is no node {name!r}, only {', '.join(self._containers)}")
@@ -84,38 +101,38 @@ class ContainerCluster:
 
         A dead node's address is nobody's, and dialing it would hang; a port that refuses stands for it.
         """
-        container = self._node(node)
+        container = self.container(node)
         if container.state() is ProcessState.GONE and self._refusing is not None:
             return self._refusing.address
         if container.pid is None and (published := container.published(self._system.client_port)):
             return published
-        return self._running().client_address(node)
+        return self.links.client_address(node)
 
     async def status(self, node: str) -> NodeStatus | None:
         """Ask the node; None if it does not answer in time."""
-        if self._node(node).state() is not ProcessState.RUNNING:
+        if self.container(node).state() is not ProcessState.RUNNING:
             return None
         return await self._system.status(node, self.address(node))
 
     def state(self, node: str) -> ProcessState:
         """Return what the kernel says of the node's process."""
-        return self._node(node).state()
+        return self.container(node).state()
 
     async def pause(self, node: str) -> None:
         """SIGSTOP, verified."""
-        container = self._node(node)
+        container = self.container(node)
         if container.state() is ProcessState.GONE:
             raise Unsupported(f"{node} is gone and cannot be paused")
         await container.pause()
 
     async def resume(self, node: str) -> None:
         """SIGCONT; nothing if the node runs or is gone."""
-        await self._node(node).resume()
+        await self.container(node).resume()
 
     async def kill(self, node: str) -> None:
         """SIGKILL; dialers are refused from now on."""
-        await self._node(node).kill()
-        self._running().detach(node)
+        await self.container(node).kill()
+        self.links.detach(node)
 
     def set_link(self, link: Link, state: LinkState) -> None:
         """Put a directed link into a state, at once."""
@@ -161,12 +178,12 @@ class ContainerCluster:
         reason = self.supports(Primitive.LINKS)
         if reason is not None:
             raise Unsupported(reason)
-        return self._running()
+        return self.links
 
     async def _until_answer(self, node: str) -> None:
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + READY_S
-        container = self._node(node)
+        container = self.container(node)
         while await self.status(node) is None:
             if container.state() is ProcessState.GONE:
                 await container.refresh()

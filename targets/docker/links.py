@@ -10,6 +10,7 @@ taken away, so what is opened is opened together: at the end of the loop's turn,
 
 ``Held`` drops segments with data and lets acknowledgements pass: TCP keeps the bytes and sends them
 again, so they arrive in order after the link opens (up to a second later, as the sender backs off).
+``Delayed`` is no cut: the packets go through a queue (`queues`).
 """
 
 from __future__ import annotations
@@ -20,20 +21,17 @@ from typing import TYPE_CHECKING, Final
 
 from targets.cluster import CLIENTS, Delayed, Dropped, Held, Link, LinkState, Open, Silenced, Unsupported
 
-from . import netns, packets, sockets
+from . import netns, packets, queues, sockets
 from .packets import Counted, Hook, PacketCut, Way
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from .queued import Direction
     from .system import System
 
 KERNEL_HEALS_S: Final = 60
 RENEW_S: Final = 20.0
-
-NO_DELAY: Final = (
-    "links that the kernel cuts are not delayed there: gates delay them (`links: gates` in the plan)"
-)
 
 
 class PacketLinks:
@@ -51,14 +49,19 @@ class PacketLinks:
         self._pids: dict[str, int] = {}
         self._addresses: dict[str, str] = {}
         self._ways: dict[Link, Way] = {}
+        self._delays_ns: dict[Link, int] = {}
+        self._queues = queues.Queues(run)
         self._told: dict[str, frozenset[PacketCut]] = {}
         self._opening: set[str] = set()
         self._keeper: asyncio.Task[None] | None = None
 
     def know(self, addresses: Mapping[str, str]) -> None:
         """Learn the addresses of the nodes, and of `CLIENTS`; what is cut follows them."""
+        for link in self._delays_ns:
+            self._end_delay(link, deliver=True)
         self._addresses = dict(addresses)
         self._tell(*self._pids)
+        self._begin_delays(*self._pids)
 
     def peers(self, node: str) -> dict[str, str]:
         """Return where ``node`` finds its peers: where they are."""
@@ -75,40 +78,45 @@ class PacketLinks:
         self._told[node] = frozenset()
         self._run_nft({node: packets.declare(self._run, ports=self._ports)})
         self._tell(node)
+        self._begin_delays(node)
 
     def detach(self, node: str) -> None:
         """Forget a namespace that went with its node; what is desired stays desired."""
-        self._pids.pop(node, None)
+        pid = self._pids.pop(node, None)
         self._told.pop(node, None)
+        if pid is not None:
+            self._queues.leave(pid)
 
     def set(self, link: Link, state: LinkState) -> None:
-        """Cut a link at once, or have it opened in this turn of the loop."""
-        node = _place(link)
+        """Cut or delay a link at once, or have it opened in this turn of the loop."""
         match state:
             case Open():
-                if self._ways.pop(link, None) is not None:
-                    if not self._opening:
-                        asyncio.get_running_loop().call_soon(self._settle)
-                    self._opening.add(node)
-                return
+                self._undelay(link, deliver=True)
+                self._uncut(link)
             case Held():
-                self._ways[link] = Way.HOLD
+                self._cut(link, Way.HOLD)
             case Silenced():
-                self._ways[link] = Way.HUSH
+                self._cut(link, Way.HUSH)
             case Dropped():
-                self._ways[link] = Way.RESET
-            case Delayed():
-                raise Unsupported(NO_DELAY)
-        self._tell(node)
-        if isinstance(state, Dropped):
-            self._abort(node, link)
+                self._cut(link, Way.RESET)
+                self._abort(_place(link), link)
+            case Delayed(delay_ns):
+                if (reason := queues.obstacle()) is not None:
+                    raise Unsupported(reason)
+                self._delays_ns[link] = delay_ns
+                self._begin_delays(_place(link))
+                self._uncut(link)
 
     def state(self, link: Link) -> LinkState:
         """Return what the kernel does to the link now; what is desired where the node is gone."""
         counted = self._read(link)
         if counted is None:
-            return _as_state(self._ways.get(link))
-        return _as_state(min((one.cut.way for one in counted), default=None))
+            late_ns, way = self._delays_ns.get(link), self._ways.get(link)
+        else:
+            pid, direction = self._pids[_place(link)], self._direction(link)
+            late_ns = self._queues.delay_ns(pid, direction)
+            way = min((one.cut.way for one in counted), default=None)
+        return _as_state(way) if late_ns is None else Delayed(late_ns)
 
     def stopped_packets(self, link: Link) -> int:
         """Return how many packets of the link the present cut has stopped: the proof that it holds."""
@@ -124,9 +132,41 @@ class PacketLinks:
             self._keeper.cancel()
             self._keeper = None
         self._ways.clear()
+        self._delays_ns.clear()
+        self._queues.close()
         self._run_nft(dict.fromkeys(self._pids, packets.remove(self._run)))
         self._pids.clear()
         self._told.clear()
+
+    def _cut(self, link: Link, way: Way) -> None:
+        self._ways[link] = way
+        self._tell(_place(link))
+        self._undelay(link, deliver=False)
+
+    def _uncut(self, link: Link) -> None:
+        if self._ways.pop(link, None) is not None:
+            if not self._opening:
+                asyncio.get_running_loop().call_soon(self._settle)
+            self._opening.add(_place(link))
+
+    def _undelay(self, link: Link, *, deliver: bool) -> None:
+        if self._delays_ns.pop(link, None) is not None:
+            self._end_delay(link, deliver=deliver)
+
+    def _begin_delays(self, *nodes: str) -> None:
+        """Delay what is to be late at these nodes, where they are there."""
+        for link, delay_ns in self._delays_ns.items():
+            pid = self._pids.get(_place(link))
+            if pid is not None and _place(link) in nodes:
+                try:
+                    self._queues.begin(pid, self._direction(link), delay_ns)
+                except netns.NamespaceGoneError:
+                    continue
+
+    def _end_delay(self, link: Link, *, deliver: bool) -> None:
+        pid = self._pids.get(_place(link))
+        if pid is not None:
+            self._queues.end(pid, self._direction(link), deliver=deliver)
 
     def _settle(self) -> None:
         """Open what is to be opened."""
@@ -185,10 +225,14 @@ class PacketLinks:
     def _cuts(self, node: str, link: Link, way: Way) -> list[PacketCut]:
         if _place(link) != node:
             return []
-        hook, other = (
-            (Hook.ARRIVING, link.source) if node == link.target else (Hook.LEAVING, link.target)
-        )
-        return [PacketCut(hook, way, self._addresses[other])]
+        hook, peer = self._direction(link)
+        return [PacketCut(hook, way, peer)]
+
+    def _direction(self, link: Link) -> Direction:
+        """Return what a link is at the node where it is cut."""
+        leaving = _place(link) == link.source
+        other = link.target if leaving else link.source
+        return (Hook.LEAVING if leaving else Hook.ARRIVING), self._addresses[other]
 
     async def _keep(self) -> None:
         while True:

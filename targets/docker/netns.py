@@ -56,12 +56,17 @@ def enter(pid: int, action: Callable[[], T]) -> T:
 
 
 def _begin(pid: int, action: Callable[[], T]) -> Callable[[], T]:
-    """Start it, and return what waits for it."""
+    """Start it in the namespace of ``pid``, and return what waits for it."""
+    return _run(f"netns-{pid}", functools.partial(_set_namespace, pid), action)
+
+
+def _run(name: str, move: Callable[[], None], action: Callable[[], T]) -> Callable[[], T]:
+    """Start a thread that moves into a namespace and acts there; return what waits for it."""
     outcome: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
 
     def work() -> None:
         try:
-            _set_namespace(pid)
+            move()
             outcome.put((action(), None))
         except BaseException as error:  # noqa: BLE001 - carried over to the caller
             outcome.put((None, error))
@@ -70,12 +75,12 @@ def _begin(pid: int, action: Callable[[], T]) -> Callable[[], T]:
         try:
             result, failure = outcome.get(timeout=PATIENCE_S)
         except queue.Empty:
-            raise NamespaceError(f"the network namespace of pid {pid} did not answer in time") from None
+            raise NamespaceError(f"the network namespace of {name} did not answer in time") from None
         if failure is not None:
             raise failure
         return result  # type: ignore[return-value]  # T may itself be None
 
-    threading.Thread(target=work, name=f"netns-{pid}", daemon=True).start()
+    threading.Thread(target=work, name=name, daemon=True).start()
     return wait
 
 
@@ -110,31 +115,33 @@ def nft_list(pid: int, table: str) -> str | None:
         raise
 
 
+def nft_here(script: str) -> str:
+    """Run a transaction in the namespace that the calling thread is in; return what it printed."""
+    return _nft(script, 0)
+
+
 def try_out() -> None:
     """Make and read back a table in a namespace of our own that nobody else is in; raise what fails."""
+    alone(_try_out)
+
+
+def alone(action: Callable[[], T]) -> T:
+    """Run ``action`` in a thread inside a fresh network namespace; wait a bounded time."""
+    return _run("netns-alone", _unshare, action)()
+
+
+def _try_out() -> None:
     run = "lantern-doctor"
-    outcome: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
+    cut = PacketCut(Hook.ARRIVING, Way.HOLD, "127.0.0.1")
+    _nft(declare(run) + add(run, [cut], timeout_s=60), 0)
+    (seen,) = read(_nft(f"list table inet {table(run)}", JSON_OUTPUT))
+    assert seen.cut == cut, seen
 
-    def work() -> None:
-        try:
-            if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET) != 0:
-                reason = os.strerror(ctypes.get_errno())
-                raise NamespaceError(f"no network namespace can be made: {reason}")  # noqa: TRY301
-            cut = PacketCut(Hook.ARRIVING, Way.HOLD, "127.0.0.1")
-            _nft(declare(run) + add(run, [cut], timeout_s=60), 0)
-            (seen,) = read(_nft(f"list table inet {table(run)}", JSON_OUTPUT))
-            assert seen.cut == cut, seen
-            outcome.put(None)
-        except BaseException as error:  # noqa: BLE001 - carried over to the caller
-            outcome.put(error)
 
-    threading.Thread(target=work, name="netns-try", daemon=True).start()
-    try:
-        failure = outcome.get(timeout=PATIENCE_S)
-    except queue.Empty:
-        raise NamespaceError("a fresh network namespace did not answer in time") from None
-    if failure is not None:
-        raise failure
+def _unshare() -> None:
+    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET) != 0:
+        reason = os.strerror(ctypes.get_errno())
+        raise NamespaceError(f"no network namespace can be made: {reason}")
 
 
 def _set_namespace(pid: int) -> None:

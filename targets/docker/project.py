@@ -61,7 +61,7 @@ async def network(engine: Engine, system: System, *, run: str, name: str) -> Mad
     for service in system.services.values():
         await images.ensure(engine, service.image, service.dockerfile)
     labels = {RUN_LABEL: run, NAME_LABEL: name, HOST_LABEL: this_host()}
-    hosts = list((await _make_network(engine, run, labels)).hosts())
+    hosts = list((await make_network(engine, run, labels)).hosts())
     addresses = {node: str(hosts[FIRST_HOST + i]) for i, node in enumerate(system.services)}
     return Made(run, labels, {CLIENTS: str(hosts[0]), **addresses})
 
@@ -143,7 +143,7 @@ def _sweep(client: Client, run: str) -> None:
             continue  # gone already, or still in use: the next look says
 
 
-async def _make_network(engine: Engine, run: str, labels: dict[str, str]) -> ipaddress.IPv4Network:
+async def make_network(engine: Engine, run: str, labels: dict[str, str]) -> ipaddress.IPv4Network:
     """Make the run's network on a subnet that neither the engine nor this host's routes know."""
     rng = random.Random(f"{run}/{os.getpid()}")
     taken = _routes()

@@ -17,7 +17,19 @@ from targets.attach import record
 from targets.attach.bridge import BridgeClient
 from targets.attach.client import load
 from targets.attach.cluster import AttachedCluster
-from targets.cluster import CLIENTS, Dropped, Held, Link, Open, ProcessState, Role, TargetError
+from targets.clock import MS
+from targets.cluster import (
+    CLIENTS,
+    Delayed,
+    Dropped,
+    Held,
+    Link,
+    Open,
+    Primitive,
+    ProcessState,
+    Role,
+    TargetError,
+)
 from targets.docker import netns
 from targets.docker.engine import Engine
 from targets.host.heal import heal as local_heal
@@ -30,16 +42,6 @@ pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("engine"), pytest.m
 
 EXAMPLE = Path(__file__).parents[2] / "docs/examples/etcd_client.py"
 COLOURS = ("blue", "green", "red")
-
-
-def compose_command() -> list[str]:
-    for command in (["docker", "compose"], ["docker-compose"]):
-        try:
-            subprocess.run([*command, "version"], check=True, capture_output=True, timeout=20)
-        except (OSError, subprocess.SubprocessError):
-            continue
-        return command
-    pytest.skip("neither compose v2 nor docker-compose is installed")
 
 
 def compose_text() -> str:
@@ -61,12 +63,12 @@ def compose_text() -> str:
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def project(tmp_path_factory: pytest.TempPathFactory, compose: list[str]) -> Iterator[Path]:
     asyncio.run(_image())
     place = tmp_path_factory.mktemp(f"paint{os.getpid()}")
     file = place / "docker-compose.yml"
     file.write_text(compose_text())
-    at = [*compose_command(), "-f", str(file)]
+    at = [*compose, "-f", str(file)]
     try:
         subprocess.run([*at, "up", "-d"], check=True, timeout=120, capture_output=True)
         yield file
@@ -83,11 +85,12 @@ async def _image() -> None:
 
 
 def ids(project: Path) -> list[str]:
+    made = f"label=com.docker.compose.project.working_dir={project.parent}"
     said = subprocess.run(
-        [*compose_command(), "-f", str(project), "ps", "-q"],
+        ["docker", "ps", "-aq", "--no-trunc", "--filter", made],
         check=True, capture_output=True, text=True, timeout=30,
     )  # fmt: skip
-    return said.stdout.split()
+    return sorted(said.stdout.split())
 
 
 def inspected(project: Path) -> list[dict[str, Any]]:
@@ -108,7 +111,7 @@ def inspected(project: Path) -> list[dict[str, Any]]:
                 "networks": {
                     name: (said["IPAddress"], said["Aliases"]) for name, said in network.items()
                 },
-                "tables": netns.enter(pid, lambda: netns._nft("list tables", 0)),
+                "tables": netns.enter(pid, lambda: netns.nft_here("list tables")),
                 "process": Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "T",
             }
         )
@@ -150,6 +153,10 @@ def test_every_fault_is_made_on_somebodys_containers_and_all_is_left_as_found(
             else:
                 pytest.fail("nobody else was elected")
             cluster.set_link(Link(CLIENTS, leader), Dropped())
+            if cluster.supports(Primitive.DELAY) is None:
+                late = Link(others[0], others[1])
+                cluster.set_link(late, Delayed(200 * MS))
+                assert cluster.link_state(late) == Delayed(200 * MS)
             await cluster.pause(others[0])
             assert cluster.state(others[0]) is ProcessState.STOPPED
             assert cluster.link_state(Link(leader, others[1])) == Held()
@@ -211,7 +218,7 @@ from pathlib import Path
 from targets.attach.bridge import BridgeClient
 from targets.attach.client import load
 from targets.attach.cluster import AttachedCluster
-from targets.cluster import Held, Link
+from targets.cluster import Delayed, Held, Link, Primitive
 
 async def main():
     example, run, compose = (Path(one) for one in sys.argv[1:])
@@ -219,6 +226,8 @@ async def main():
     await cluster.start()
     await cluster.pause("n1")
     cluster.set_link(Link("n2", "n3"), Held())
+    if cluster.supports(Primitive.DELAY) is None:
+        cluster.set_link(Link("n3", "n2"), Delayed(1_000_000_000))
     print("attached", flush=True)
     await asyncio.sleep(600)
 

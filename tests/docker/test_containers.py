@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -14,6 +15,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from docker_proxy import Proxy
 
 from targets.clock import MS
 from targets.cluster import (
@@ -28,10 +30,12 @@ from targets.cluster import (
     Unsupported,
 )
 from targets.docker import netns, packets, project
+from targets.docker.cluster import DockerCluster
 from targets.docker.engine import Engine, EngineAbsentError, EngineSilentError
 from targets.docker.heal import heal
-from targets.docker.leasekv import leasekv_cluster
-from targets.docker.template import compose_file
+from targets.docker.leasekv import LeaseKvSystem, leasekv_cluster
+from targets.docker.links import PacketLinks
+from targets.docker.template import Service, compose_file
 from targets.host import procfs, runtime
 from targets.host.heal import heal as local_heal
 from targets.leasekv.config import NodeConfig
@@ -39,8 +43,6 @@ from targets.leasekv.config import NodeConfig
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
-
-    from targets.docker.cluster import DockerCluster
 
 pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("engine")]
 
@@ -83,12 +85,11 @@ def started(run_dir: Path, work: Callable[[DockerCluster], Awaitable[None]]) -> 
 
 
 def container_of(cluster: DockerCluster, node: str) -> str:
-    assert cluster._runtime is not None
-    return f"{cluster._runtime.path.name}-{node}"
+    return f"{cluster.run}-{node}"
 
 
 def pid_of(cluster: DockerCluster, node: str) -> int:
-    pid = cluster._containers[node].pid
+    pid = cluster.container(node).pid
     assert pid is not None
     return pid
 
@@ -147,9 +148,8 @@ def test_an_engine_that_answers_with_garbage_is_absent(
 # The template.
 
 
-def test_the_harness_makes_what_the_compose_file_says(tmp_path: Path) -> None:
+def test_the_harness_makes_what_the_compose_file_says(tmp_path: Path, compose: list[str]) -> None:
     """Compare a container of ours with what compose makes, in everything that the file speaks of."""
-    compose = _compose()
     ours: dict[str, Any] = {}
 
     async def look(cluster: DockerCluster) -> None:
@@ -195,24 +195,13 @@ def test_the_harness_makes_what_the_compose_file_says(tmp_path: Path) -> None:
     assert mounts <= {mount["Destination"] for mount in ours["Mounts"]}
 
 
-def _compose() -> list[str]:
-    for command in (["docker", "compose"], ["docker-compose"]):
-        try:
-            subprocess.run([*command, "version"], check=True, capture_output=True, timeout=20)
-        except (OSError, subprocess.SubprocessError):
-            continue
-        return command
-    pytest.skip("neither compose v2 nor docker-compose is installed")
-
-
 def test_a_missing_image_that_nobody_builds_is_named(tmp_path: Path) -> None:
     async def run() -> None:
-        cluster = leasekv_cluster(SHORT, tmp_path / "run")
-        system = cluster._system
-        system.services = {  # type: ignore[misc]
-            name: type(one)(name=name, image="lantern-no-such-image")
-            for name, one in system.services.items()
+        system = LeaseKvSystem(SHORT, tmp_path / "run")
+        system.services = {
+            name: Service(name=name, image="lantern-no-such-image") for name in system.services
         }
+        cluster = DockerCluster(system, tmp_path / "run")
         with pytest.raises(TargetError, match="lantern-no-such-image is missing and cannot be pulled"):
             await cluster.start()
 
@@ -225,14 +214,14 @@ def test_a_missing_image_that_nobody_builds_is_named(tmp_path: Path) -> None:
 
 def test_a_cut_counts_what_it_stops_and_the_kernel_would_heal_it_by_itself(tmp_path: Path) -> None:
     async def work(cluster: DockerCluster) -> None:
-        links = cluster._links
+        links = cluster.links
+        assert isinstance(links, PacketLinks)
         for source in ("n1", "n2"):
             cluster.set_link(Link(source, "n3"), Held())
         await asyncio.sleep(1.0)
-        assert links is not None
-        stopped = [links.stopped_packets(Link(source, "n3")) for source in ("n1", "n2")]  # type: ignore[union-attr]
+        stopped = [links.stopped_packets(Link(source, "n3")) for source in ("n1", "n2")]
         assert max(stopped) > 0, "whoever leads was talking to n3"
-        listing = netns.nft_list(pid_of(cluster, "n3"), packets.table(links._run))  # type: ignore[union-attr]
+        listing = netns.nft_list(pid_of(cluster, "n3"), packets.table(cluster.run))
         assert listing is not None
         assert all(0 < one.expires_s <= 60 for one in packets.read(listing))
 
@@ -244,7 +233,7 @@ def test_a_hold_is_truly_one_way_and_a_silence_is_so_in_name_only(tmp_path: Path
 
     async def work(cluster: DockerCluster) -> None:
         here, there = pid_of(cluster, "n1"), pid_of(cluster, "n2")
-        address = (cluster._running().peers("n1")["n2"], 7999)
+        address = (cluster.links.peers("n1")["n2"], 7999)
         for state, goes_on in ((Held(), True), (Silenced(), False)):
             listener = netns.enter(there, lambda: socket.create_server(address))
             front = netns.enter(here, lambda: socket.create_connection(address, 2))
@@ -305,8 +294,7 @@ def test_foreign_rules_are_neither_obeyed_instead_nor_removed(tmp_path: Path) ->
         cluster.set_link(Link(CLIENTS, "n1"), Dropped())
         with pytest.raises(ConnectionRefusedError):
             await asyncio.open_connection(*cluster.address("n1"))
-        assert cluster._links is not None
-        await cluster._links.close()
+        await cluster.links.close()
         assert netns.nft_list(pid, "foo") == before
 
     started(tmp_path / "run", work)
@@ -369,28 +357,27 @@ def test_no_node_has_a_capability_or_a_writable_root(tmp_path: Path) -> None:
     started(tmp_path / "run", work)
 
 
+@LEFT_OPEN
+@pytest.mark.usefixtures("collected")
 def test_an_engine_that_is_gone_mid_run_leaves_cuts_and_pauses_to_the_kernel_and_no_node_alive(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    proxy = Proxy(tmp_path / "engine.sock")
+
     async def run() -> str:
         cluster = leasekv_cluster(SHORT, tmp_path / "run")
-        await cluster.start()
-        assert cluster._engine is not None
-        assert cluster._runtime is not None
-
-        async def silence(what: str, _action: Any, *, deadline_s: float = 1.0) -> Any:
-            raise EngineSilentError(f"the Docker engine did not {what} within {deadline_s:g} s")
-
-        cluster._engine.call = silence  # type: ignore[method-assign,assignment]
+        with monkeypatch.context() as there:
+            there.setenv("DOCKER_HOST", f"unix://{proxy.path}")
+            await cluster.start()
+        proxy.stop()
         await cluster.pause("n1")
         assert cluster.state("n1") is ProcessState.STOPPED
         await cluster.resume("n1")
         cluster.set_link(Link("n1", "n2"), Held())
         assert cluster.link_state(Link("n1", "n2")) == Held()
         assert await cluster.status("n2") is not None
-        nodes = [container.identity for container in cluster._containers.values()]
-        kept = cluster._runtime
-        name = kept.path.name
+        nodes = [cluster.container(node).identity for node in cluster.nodes]
+        name = cluster.run
         with pytest.raises(TargetError, match="did not remove run"):
             await cluster.stop()
         await asyncio.sleep(0.2)
@@ -399,11 +386,15 @@ def test_an_engine_that_is_gone_mid_run_leaves_cuts_and_pauses_to_the_kernel_and
         engine = await Engine.connect()
         assert await project.remove(engine, name) == ()
         engine.close()
-        assert kept.path.exists(), "what a heal goes by"
-        kept.remove()
+        (kept,) = (found for found in runtime.find() if found.path.name == name)
+        assert kept.manifest is not None, "what a heal goes by"
+        shutil.rmtree(kept.path)
         return name
 
-    asyncio.run(run())
+    try:
+        asyncio.run(run())
+    finally:
+        proxy.stop()
     assert mine() == set()
 
 
@@ -415,10 +406,10 @@ def test_a_taken_network_name_is_said_and_leaves_nothing() -> None:
         engine = await Engine.connect()
         taken = f"lantern-{os.getpid()}-0-taken"
         labels = {project.RUN_LABEL: taken}
-        await project._make_network(engine, taken, labels)
+        await project.make_network(engine, taken, labels)
         try:
             with pytest.raises(TargetError, match=r"refused to create a network: .*already exists"):
-                await project._make_network(engine, taken, labels)
+                await project.make_network(engine, taken, labels)
         finally:
             assert await project.remove(engine, taken) == ()
             engine.close()
@@ -439,7 +430,7 @@ async def main():
     await cluster.start()
     await cluster.pause("n1")
     cluster.set_link(Link("n1", "n2"), Held())
-    print(cluster._runtime.path.name, flush=True)
+    print(cluster.run, flush=True)
     await asyncio.sleep(600)
 
 asyncio.run(main())

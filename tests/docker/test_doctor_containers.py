@@ -6,7 +6,7 @@ import pytest
 from harness.cli import container_probes
 from harness.cli.probes import Standing, tried
 from targets.cluster import TargetError
-from targets.docker import netns
+from targets.docker import netns, queues
 
 
 @pytest.mark.usefixtures("engine")
@@ -41,6 +41,7 @@ def test_a_packet_filter_that_refuses_is_a_limit(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("able", [True, False])
 def test_what_delays_links_and_why_is_said(monkeypatch: pytest.MonkeyPatch, *, able: bool) -> None:
     monkeypatch.setattr(netns, "obstacle", lambda: None)
+    monkeypatch.setattr(queues, "obstacle", lambda: None if able else "no such target")
     script = "true" if able else "echo Error: Specified qdisc kind is unknown. >&2; exit 2"
     real = subprocess.run
 
@@ -50,6 +51,16 @@ def test_what_delays_links_and_why_is_said(monkeypatch: pytest.MonkeyPatch, *, a
 
     monkeypatch.setattr(subprocess, "run", run)
     found = container_probes.delays()
-    assert found.standing is Standing.OK
-    assert "delayed by gates" in found.reason
+    assert found.standing is (Standing.OK if able else Standing.LIMITED)
+    assert "gates delay the links of clusters made here" in found.reason
+    assert ("packet queues (NFQUEUE)" in found.reason) is able
+    assert ("not delayed: no such target" in found.reason) is not able
     assert ("has no netem (Error: Specified qdisc kind is unknown.)" in found.reason) is not able
+    assert (found.remedy is None) is able
+
+
+def test_without_root_nothing_is_delayed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(netns, "obstacle", lambda: "it needs root")
+    found = container_probes.delays()
+    assert (found.standing, found.remedy) == (Standing.LIMITED, "run as root")
+    assert found.reason.endswith("it needs root")
