@@ -23,8 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from targets.leasekv.mistakes import MISTAKES, Environment
+from targets.leasekv.mistakes import MISTAKES
 from targets.leasekv.policies import POLICIES
+from targets.target import Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -78,7 +79,7 @@ def parts(store: Path) -> Iterator[Part]:
     for policy in POLICIES:
         yield Part(f"right/{policy}", (*docker, "--policy", policy), CLEAN, 20)
     for name, one in MISTAKES.items():
-        if Environment.DOCKER in one.environments:
+        if Place.DOCKER in one.places:
             arguments = (*docker, "--mistake", name, "--time", "10")
             yield Part(f"mistake/{name}", arguments, FOUND, 3, until_found=True)
     for name, times, wanted in (("drift-inside", 1.0, CLEAN), ("drift-outside", OUTSIDE, FOUND)):
