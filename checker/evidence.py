@@ -144,6 +144,16 @@ class Transferred(msgspec.Struct, frozen=True, tag="transfer", tag_field="fact")
     stage: str
 
 
+class Configured(msgspec.Struct, frozen=True, tag="config", tag_field="fact"):
+    """The node's log now ends with this configuration, at ``index``; ``incoming`` while it is joint."""
+
+    term: int
+    index: int
+    voters: tuple[str, ...]
+    incoming: tuple[str, ...]
+    learners: tuple[str, ...]
+
+
 class ClockAnomaly(msgspec.Struct, frozen=True, tag="anomaly", tag_field="fact"):
     """The node noticed a stall or a step of its own clocks, of about ``size_ns``."""
 
@@ -166,6 +176,7 @@ Fact = (
     | Applied
     | Revoked
     | Transferred
+    | Configured
     | ClockAnomaly
 )
 

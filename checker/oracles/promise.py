@@ -1,10 +1,11 @@
 """Oracle 3: nobody votes for another while a lease that rests on their own acknowledgement is alive.
 
 A lease is alive where its holder certainly would have served from it (`holdings`). It rests on the
-acknowledgements that the holder had when it checked: for each voter the newest acknowledged round, by
-when that round was *sent*. Those at or after the newest send that a majority reaches (the holder itself
-counts as now) are the ones a majority needs. An acknowledged round whose sending was not written down
-counts as just sent for anyone else, and as nothing for the voter accused.
+acknowledgements that the holder had when it checked, of the voters that its log then named: for each
+the newest acknowledged round, by when that round was *sent*. Those at or after the newest send that a
+majority reaches (the holder itself counts as now) are the ones a majority needs; in a joint
+configuration, a majority of either set. An acknowledged round whose sending was not written down counts
+as just sent for anyone else, and as nothing for the voter accused.
 
 A real vote counts, a pre-vote does not; a candidate's vote for itself does. A holder's own vote moves
 it to a new term first, where its belief counts as gone. This names the voter behind an overlap, and
@@ -18,7 +19,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Final
 
-from checker.evidence import Checked, Promised, RoundAcked, RoundSent, Voted
+from checker.evidence import Checked, Configured, Promised, RoundAcked, RoundSent, Voted
 from checker.oracles.holdings import Holding, holdings
 from checker.oracles.result import Finding, Oracle, OracleResult, judged, unavailable
 from checker.timeline import MS
@@ -76,20 +77,34 @@ def supporters(holder: Timeline, check: int, voters: Sequence[str]) -> set[str]:
     known: dict[str, int] = {}
     for_others: dict[str, int] = {}
     for _, acked in _between(holder, RoundAcked, first, check):
-        if acked.term == term and acked.peer in voters:
+        if acked.term == term:
             sent_ns = sent.get(acked.round)
             if sent_ns is not None:
                 known[acked.peer] = max(known.get(acked.peer, sent_ns), sent_ns)
             for_others[acked.peer] = max(
                 for_others.get(acked.peer, NEVER), JUST_SENT if sent_ns is None else sent_ns
             )
-    needed = len(voters) // 2
     found: set[str] = set()
-    for voter, sent_ns in known.items():
-        newer = [peer for peer in for_others if peer != voter and for_others[peer] > sent_ns]
-        if len(newer) < needed:
-            found.add(voter)
+    for quorum in _quorums(holder, check, voters):
+        needed = len(quorum) // 2 + (holder.node not in quorum)
+        for voter in known.keys() & set(quorum):
+            newer = [
+                peer for peer in quorum if peer != voter and for_others.get(peer, NEVER) > known[voter]
+            ]
+            if len(newer) < needed:
+                found.add(voter)
     return found
+
+
+def _quorums(holder: Timeline, check: int, voters: Sequence[str]) -> list[Sequence[str]]:
+    """Return the sets of voters of which each must back the lease, as the holder's log had them."""
+    places = holder.places.get(Configured, [])
+    known = bisect_left(places, check)
+    if known == 0:
+        return [voters]
+    config = holder.lines[places[known - 1]].what
+    assert isinstance(config, Configured)
+    return [config.voters, config.incoming] if config.incoming else [config.voters]
 
 
 def _between(holder: Timeline, kind: type[FactT], first: int, last: int) -> Iterator[tuple[int, FactT]]:

@@ -37,6 +37,13 @@ class HandOver(msgspec.Struct, frozen=True, tag="hand-over", tag_field="do"):
     target: str
 
 
+class Reconfigure(msgspec.Struct, frozen=True, tag="reconfigure", tag_field="do"):
+    """Go over to these voters and learners, if this node leads."""
+
+    voters: tuple[str, ...]
+    learners: tuple[str, ...] = ()
+
+
 class SetApplyDelay(msgspec.Struct, frozen=True, tag="set-apply-delay", tag_field="do"):
     """Apply entries this late from now on."""
 
@@ -71,7 +78,7 @@ class Denied(msgspec.Struct, frozen=True, tag="denied", tag_field="is"):
     why: str
 
 
-Ask = Status | Campaign | HandOver | SetApplyDelay | SetSyncDelay | SetDiskRoom
+Ask = Status | Campaign | HandOver | Reconfigure | SetApplyDelay | SetSyncDelay | SetDiskRoom
 Answer = Done | Told | Denied
 
 _encoder: Final = msgspec.json.Encoder()

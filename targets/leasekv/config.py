@@ -12,6 +12,7 @@ import msgspec
 
 from targets.clock import MS, SECOND
 
+from .membership import Membership
 from .mistakes import MISTAKES
 from .policies import POLICIES
 from .rules import PPM, RULES_OFF, Bounds, Rules, drift_safe_lease_ns
@@ -45,6 +46,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class NodeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One node of a cluster.
 
+    ``nodes`` are all there are, ``voters`` those that vote to begin with: all, if none are named.
     ``election_ns`` is E: how long a promise lasts, and the least time before a node campaigns; a
     node's own timeout is drawn from the closed interval [E, E + ``election_jitter_ns``].
     ``heartbeat_ns`` is H, ``drift_ppm`` the declared rho, ``margin_ns`` theta. E must be the same on
@@ -55,6 +57,7 @@ class NodeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     node: str
     nodes: tuple[str, ...]
+    voters: tuple[str, ...] = ()
     policy: str = "lease-renew"
     mistakes: tuple[str, ...] = ()
     rules_off: tuple[str, ...] = ()
@@ -73,6 +76,8 @@ class NodeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise ConfigError(f"nodes must be 1 to {NODES_MAX} different names, not {list(self.nodes)}")
         if self.node not in self.nodes:
             raise ConfigError(f"node {self.node!r} is not among nodes {list(self.nodes)}")
+        if not set(self.voters) <= set(self.nodes) or len(set(self.voters)) != len(self.voters):
+            raise ConfigError(f"voters {list(self.voters)} must be different names among the nodes")
         for field in ("election_ns", "heartbeat_ns", "clock_step_ns"):
             if getattr(self, field) <= 0:
                 raise ConfigError(f"{field} must be positive, not {getattr(self, field)}")
@@ -91,6 +96,11 @@ class NodeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def bounds(self) -> Bounds:
         """What the lease's length is computed from."""
         return Bounds(self.election_ns, self.drift_ppm, self.margin_ns)
+
+    @property
+    def membership(self) -> Membership:
+        """Who takes part to begin with."""
+        return Membership(self.voters or self.nodes)
 
     @property
     def read_deadline_ns(self) -> int:

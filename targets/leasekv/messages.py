@@ -15,6 +15,8 @@ import msgspec
 
 from checker.events import ReadPath, Served
 
+from .membership import Membership
+
 Key = str | int | None  # hashable on every replica; None is a no-op's
 
 
@@ -26,6 +28,7 @@ class Op(StrEnum):
     CAS = "cas"
     DELETE = "delete"
     NOOP = "noop"
+    CONFIG = "config"
 
 
 class Code(StrEnum):
@@ -40,6 +43,7 @@ class Code(StrEnum):
     NO_QUORUM = "NO_QUORUM"
     APPLY_TIMEOUT = "APPLY_TIMEOUT"
     OVERLOADED = "OVERLOADED"
+    UNSUPPORTED = "UNSUPPORTED"
     MISMATCH = "MISMATCH"
     UNCERTAIN = "UNCERTAIN"
 
@@ -62,11 +66,12 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class Snapshot(msgspec.Struct, frozen=True, array_like=True):
     """All that the entries up to ``index`` have done, the last of them appended in ``term``.
 
-    What ``machine`` holds is the state machine's own affair.
+    ``membership`` was in force there; what ``machine`` holds is the state machine's own affair.
     """
 
     index: int
     term: int
+    membership: Membership
     machine: Any
 
 

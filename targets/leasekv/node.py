@@ -33,7 +33,7 @@ from .driver import Driver
 from .evidence_file import EvidenceFile
 from .network import Sockets
 from .place import START_SCHEMA, Start
-from .ports import CampaignNow, HandOver, SetApplyDelay
+from .ports import CampaignNow, HandOver, Reconfigure, SetApplyDelay
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -135,6 +135,8 @@ class Node:
                 self._driver.feed(CampaignNow())
             case admin.HandOver(target):
                 self._driver.feed(HandOver(target))
+            case admin.Reconfigure(voters, learners):
+                self._driver.feed(Reconfigure(voters, learners))
             case admin.SetApplyDelay(delay_ns):
                 self._driver.feed(SetApplyDelay(delay_ns))
             case admin.SetSyncDelay(delay_ns):

@@ -30,6 +30,7 @@ LEASE_RENEW: Final = r.Rules(
     lease_clock=OwnClock.MONOTONIC,
     lease_ns=r.drift_safe_lease_ns,
     credit_ns=r.credit_the_send,
+    backing_ns=r.a_majority_of_each,
     judged_at_ns=r.judge_now,
     judge_lease=r.compare_the_clock,
     promise_binds=r.promise_holds,

@@ -63,13 +63,21 @@ class HandOver(msgspec.Struct, frozen=True):
     target: str
 
 
+class Reconfigure(msgspec.Struct, frozen=True):
+    """An operator asks the node, if it leads, to go over to these voters and learners."""
+
+    voters: tuple[str, ...]
+    learners: tuple[str, ...] = ()
+
+
 class SetApplyDelay(msgspec.Struct, frozen=True):
     """From now on an entry is applied this long after it was committed (a tester's knob)."""
 
     delay_ns: int
 
 
-Input = Received | Asked | ClientGone | TimerDue | Persisted | CampaignNow | HandOver | SetApplyDelay
+Order = CampaignNow | HandOver | Reconfigure | SetApplyDelay
+Input = Received | Asked | ClientGone | TimerDue | Persisted | Order
 
 
 class HardState(msgspec.Struct, frozen=True):

@@ -17,7 +17,7 @@ Rule ids (F promises, L leases, R reads) stand beside the right form of each rul
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
@@ -26,9 +26,11 @@ from checker.events import ReadPath
 from checker.evidence import OwnClock
 from targets.clock import Reading
 
+from .membership import NEVER, Membership
 from .messages import Code
 
 PPM: Final = 1_000_000
+NOW: Final = 1 << 62
 
 
 class Bounds(msgspec.Struct, frozen=True, gc=False):
@@ -51,6 +53,19 @@ class Look(msgspec.Struct, frozen=True, gc=False):
 
     fresh_ns: int
     sampled_ns: int
+
+
+class Backing(msgspec.Struct, frozen=True, gc=False):
+    """What a leader's lease rests on: per peer the instant that its acknowledgements are worth.
+
+    ``credits`` has the leader itself as `NOW`; ``now`` is the configuration in force, ``first`` the one
+    that the log began with.
+    """
+
+    own: str
+    credits: Mapping[str, int]
+    now: Membership
+    first: Membership
 
 
 class LeaseView(msgspec.Struct, frozen=True, gc=False):
@@ -128,6 +143,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     lease_clock: OwnClock
     lease_ns: Callable[[Bounds], int]
     credit_ns: Callable[[Ack], int]
+    backing_ns: Callable[[Backing], int]
     judged_at_ns: Callable[[Look], int]
     judge_lease: Callable[[LeaseView], Judgement]
     promise_binds: Callable[[PromiseView], bool]
@@ -148,6 +164,16 @@ def drift_safe_lease_ns(bounds: Bounds) -> int:
 def credit_the_send(ack: Ack) -> int:
     """L2: an acknowledgement proves a promise that began no earlier than the round was sent."""
     return ack.sent_ns
+
+
+def a_majority_of_each(backing: Backing) -> int:
+    """L3, L10: the newest instant that a majority reaches, of old and incoming voters alike.
+
+    Learners never count, and a leader on its way out has no lease at all.
+    """
+    if not backing.now.lasts(backing.own):
+        return NEVER
+    return backing.now.backed(backing.credits)
 
 
 def judge_now(look: Look) -> int:

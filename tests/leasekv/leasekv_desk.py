@@ -12,6 +12,7 @@ A script is blocks separated by blank lines; a block is commands, ``----`` and w
     request n1 write x 1              a client asks (read, write, cas, delete; cas x 1 2; read x log)
     campaign n1   applies n1 50       knobs
     handover n1 n2                    an operator has n1 transfer leadership to n2
+    reconfigure n1 n1,n2,n4 n5        ... go over to these voters (and these learners)
     status                            what every node knows of itself
     quiet COMMAND                     the same without a word
 """
@@ -36,6 +37,7 @@ from targets.leasekv.ports import (
     Persisted,
     Ready,
     Received,
+    Reconfigure,
     Restored,
     SetApplyDelay,
     TimerDue,
@@ -43,6 +45,8 @@ from targets.leasekv.ports import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+LISTS = {"mistakes", "rules_off", "voters"}
 
 
 class Desk:
@@ -67,6 +71,9 @@ class Desk:
     # Commands.
 
     def _do_nodes(self, *words: str) -> None:
+        for kept in (self._cores, self._clocks, self._writing):
+            kept.clear()
+        self._way.clear()
         names = tuple(word for word in words if "=" not in word)
         fields: dict[str, Any] = {"election_jitter_ns": 0}
         for word in words:
@@ -75,7 +82,7 @@ class Desk:
                 if field in {"compact_entries", "trail_entries"}:
                     fields.setdefault("limits", {})[field] = value
                 else:
-                    fields[field] = value.split(",") if field in {"mistakes", "rules_off"} else value
+                    fields[field] = value.split(",") if field in LISTS else value
         for name in names:
             config = msgspec.convert({"node": name, "nodes": names, **fields}, NodeConfig, strict=False)
             self._clocks[name] = Reading(0, 0)
@@ -141,6 +148,10 @@ class Desk:
 
     def _do_handover(self, name: str, target: str) -> None:
         self._feed(name, HandOver(target))
+
+    def _do_reconfigure(self, name: str, voters: str, learners: str = "") -> None:
+        learning = tuple(learners.split(",")) if learners else ()
+        self._feed(name, Reconfigure(tuple(voters.split(",")), learning))
 
     def _do_applies(self, name: str, ms: str) -> None:
         self._feed(name, SetApplyDelay(int(ms) * MS))

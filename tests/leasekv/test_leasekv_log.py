@@ -9,7 +9,7 @@ from leasekv_lone import entries
 
 from targets.leasekv.core.log import Log
 from targets.leasekv.core.outbox import Outbox
-from targets.leasekv.core.quorum import backed_by
+from targets.leasekv.membership import backed_by
 from targets.leasekv.messages import AppendReply, Entry, Op
 
 TERMS = st.lists(st.integers(1, 4), max_size=8).map(sorted)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from targets.leasekv import wal
+from targets.leasekv.membership import Membership
 from targets.leasekv.messages import Entry, Op, Snapshot
 from targets.leasekv.ports import HardState, Persist, Restored
 
@@ -30,7 +31,7 @@ def persists(draw: st.DrawFn) -> Persists:
         snapshot = None
         if draw(st.integers(0, 3)) == 0:
             base = last = base + draw(st.integers(0, 5))
-            snapshot = Snapshot(base, seq, [["x", base]])
+            snapshot = Snapshot(base, seq, Membership(("n1", "n2")), [["x", base]])
             hard = hard or HardState(seq, "n2")
         first = draw(st.integers(max(base + 1, last - 1), last + 1))
         value = draw(st.integers(0, 5) | st.text(max_size=400))

@@ -6,7 +6,8 @@ decides what:
 * `Roles`: terms, and who becomes what;         * `Replication`: rounds and logs of the others;
 * `Election`: promises, votes, campaigns;       * `Lease`: what acknowledgements are worth;
 * `Writes`: appending and applying;             * `Reads`: how a read is answered;
-* `Transfer`: handing leadership over.
+* `Transfer`: handing leadership over;           * `Change`: who takes part;
+* `Compaction`: snapshots.
 
 Order within a step. Clocks before everything: an anomaly voids the lease before this very input could
 be served from it (L11). A higher term, or a quorum lost, ends leadership with all it supported before
@@ -16,7 +17,7 @@ the next wake-up.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 import msgspec
 
@@ -42,21 +43,25 @@ from targets.leasekv.ports import (
     CampaignNow,
     ClientGone,
     HandOver,
-    HardState,
     Input,
+    Order,
     Persisted,
     Ready,
     Received,
+    Reconfigure,
     Restored,
     SetApplyDelay,
     TimerDue,
 )
 from targets.leasekv.rules import ClockView
 
+from .change import Change
+from .compaction import Compaction
 from .election import Election, Stage
-from .follower import answer_snapshot, has_all_of, refuse_append, take_append
+from .follower import refuse_append, take_append
 from .lease import Lease
 from .log import Log
+from .members import Members
 from .outbox import Outbox
 from .reads import Reads
 from .replication import Replication
@@ -70,8 +75,10 @@ if TYPE_CHECKING:
 
     from targets.clock import Reading
     from targets.leasekv.config import NodeConfig
-    from targets.leasekv.messages import Snapshot
     from targets.leasekv.rules import Rules
+
+
+FOR_CLIENTS: Final = frozenset({Op.READ, Op.WRITE, Op.CAS, Op.DELETE})
 
 
 class CoreStatus(msgspec.Struct, frozen=True):
@@ -96,18 +103,20 @@ class Core:
     def __init__(
         self, config: NodeConfig, rules: Rules, restored: Restored, rng: Random, reading: Reading
     ) -> None:
-        peers = tuple(name for name in config.nodes if name != config.node)
         snapshot = restored.snapshot
         offset, offset_term = (0, 0) if snapshot is None else (snapshot.index, snapshot.term)
         log = Log(restored.entries, offset=offset, offset_term=offset_term)
+        members = Members(
+            config.node, config.membership if snapshot is None else snapshot.membership, offset
+        )
+        members.take(restored.entries)
         self._state = state = State(
             config=config,
             rules=rules,
             rng=rng,
             log=log,
             out=Outbox(config.limits.held_max),
-            peers=peers,
-            acks_needed=len(config.nodes) // 2,
+            members=members,
             boot=restored.boot,
             reading=reading,
             sampled=reading,
@@ -122,9 +131,10 @@ class Core:
         self._writes = Writes(state)
         if snapshot is not None:
             self._writes.machine.restore(snapshot.machine)
-        self._snapshot_index = offset
+        self._compaction = Compaction(state, self._writes)
         self._replication = Replication(state, self._writes)
         self._reads = Reads(state, self._lease, self._replication, self._writes)
+        self._change = Change(state, self._replication, self._writes)
         self._transfer = Transfer(state, self._replication, self._writes)
         self._roles = Roles(
             state,
@@ -138,13 +148,14 @@ class Core:
         self._sample_due_ns = reading.mono_ns
         self.wake_ns = reading.mono_ns
         state.out.fact(Booted(restored.boot, restored.hard.term))
+        state.out.fact(members.fact(restored.hard.term))
 
     def step(self, event: Input, reading: Reading) -> Ready:
         """Take one input at one reading of the node's clocks; return what is to be done."""
         self._look_at_clocks(reading)
         match event:
             case Received(peer, message):
-                if peer in self._state.peers:
+                if peer in self._state.config.nodes:
                     self._hear(peer, message)
             case Asked(client, request):
                 self._ask(client, request)
@@ -155,17 +166,24 @@ class Core:
             case ClientGone(client):
                 self._writes.forget_client(client)
                 self._reads.forget_client(client)
+            case order:
+                self._obey(order)
+        self._apply()
+        self._reads.settle()
+        return self._flush()
+
+    def _obey(self, order: Order) -> None:
+        match order:
             case CampaignNow():
                 self._roles.campaign()
             case HandOver(target):
                 self._transfer.begin(target)
+            case Reconfigure(voters, learners):
+                self._change.begin(voters, learners)
             case SetApplyDelay(delay_ns):
                 self._writes.set_delay(delay_ns)
             case _:
-                assert_never(event)
-        self._apply()
-        self._reads.settle()
-        return self._flush()
+                assert_never(order)
 
     def status(self, reading: Reading) -> CoreStatus:
         """Return what the node knows of itself, its lease judged at ``reading``."""
@@ -262,24 +280,13 @@ class Core:
             self._election.end()
         self._election.promise(peer, message.round)
         if isinstance(message, Install):
-            self._install(peer, message)
+            self._compaction.install(peer, message)
+            self._reads.applied()
             return
         before = state.commit_index
         take_append(state, peer, message)
         if state.commit_index > before:
             self._writes.committed()
-
-    def _install(self, peer: str, message: Install) -> None:
-        state = self._state
-        snapshot = message.snapshot
-        if not has_all_of(state, snapshot):
-            agreed = state.commit_index
-            state.log.restart_after(snapshot.index, snapshot.term, agreed=agreed)
-            self._writes.install(snapshot)
-            self._start_over(snapshot)
-            state.log.writing(state.out.pending_seq, agreed + 1, snapshot.index)
-            self._reads.applied()
-        answer_snapshot(state, peer, message)
 
     def _hear_ack(self, peer: str, reply: AppendReply) -> None:
         state = self._state
@@ -318,6 +325,8 @@ class Core:
         self._writes.committed()
         if opened:
             self._reads.barrier_passed()
+        if self._change.committed():
+            self._roles.follow(state.term, None, reason="config")
 
     def _apply(self) -> None:
         due_ns = self._writes.due_ns
@@ -327,20 +336,6 @@ class Core:
             self._reads.found(read, value)
         self._reads.applied()
 
-    def _maybe_compact(self) -> None:
-        state = self._state
-        limits = state.config.limits
-        if state.applied_index - self._snapshot_index < limits.compact_entries:
-            return
-        self._start_over(self._writes.snapshot())
-        state.log.compact(state.applied_index - limits.trail_entries)
-
-    def _start_over(self, snapshot: Snapshot) -> None:
-        state = self._state
-        self._snapshot_index = snapshot.index
-        hard = HardState(state.term, state.voted_for)
-        state.out.start_over(snapshot, hard, state.log.after(snapshot.index))
-
     # Clients.
 
     def _ask(self, client: int, request: Request) -> None:
@@ -348,6 +343,8 @@ class Core:
         if len(self._reads.table) + len(self._writes) >= state.config.limits.pending_max:
             state.out.fact(Refused(state.term, Code.OVERLOADED.value))
             state.out.reply(client, Response(request.id, Code.OVERLOADED, None, state.leader))
+        elif request.op not in FOR_CLIENTS:
+            state.out.reply(client, Response(request.id, Code.UNSUPPORTED, None, state.leader))
         elif request.op is Op.READ:
             self._reads.ask(client, request)
         elif self._writes.ask(client, request):
@@ -360,7 +357,7 @@ class Core:
         unsaved = state.out.unsaved
         if unsaved:
             state.log.writing(state.out.pending_seq, unsaved[0].index, unsaved[-1].index)
-        self._maybe_compact()
+        self._compaction.compact_if_due()
         ready = state.out.flush()
         leading = state.role is Role.LEADER
         wake_ns = min(

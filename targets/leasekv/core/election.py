@@ -187,11 +187,12 @@ class Election:
 
     def _ask(self, ask: RequestVote) -> None:
         state = self._state
-        for peer in state.peers:
+        for peer in state.members.others:
             if ask.pre:
                 state.out.send(peer, ask)
             else:
                 state.out.send_once_durable(peer, ask, state.hard_seq)
 
     def _enough(self) -> bool:
-        return len(self._granted) > self._state.acks_needed and self._state.role is not Role.LEADER
+        state = self._state
+        return state.role is not Role.LEADER and state.members.now.agree(self._granted)

@@ -35,6 +35,8 @@ def take_append(state: State, leader: str, message: Append) -> None:
     if news:
         assert news[0].index > state.commit_index, "what is committed stays"
         state.out.store(news)
+        if state.members.take(news):
+            state.out.fact(state.members.fact(state.term))
         reply = AppendReply(state.term, message.round, True, agreed)
         state.out.send_once_durable(leader, reply, state.out.pending_seq)
     else:

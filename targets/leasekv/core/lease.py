@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 from checker.events import ReadPath
 from checker.evidence import Checked, OwnClock
 from targets.cluster import Role
-from targets.leasekv.rules import Ack, LeaseView, Look, TransferView
-
-from .quorum import backed_by
+from targets.leasekv.membership import NEVER
+from targets.leasekv.rules import NOW, Ack, Backing, LeaseView, Look, TransferView
 
 if TYPE_CHECKING:
     from targets.clock import Reading
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 class Lease:
     """Credits by peer, on the clock the rules measure leases on."""
 
-    __slots__ = ("_clock", "_credits", "_first_round", "_start_ns", "_state", "length_ns")
+    __slots__ = ("_clock", "_credits", "_first_round", "_state", "length_ns")
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -39,9 +38,8 @@ class Lease:
 
     def void(self, first_round: int) -> None:
         """Forget everything; only rounds from ``first_round`` on count."""
-        self._credits: dict[str, int] = {}
+        self._credits: dict[str, int] = {self._state.config.node: NOW}
         self._first_round = first_round
-        self._start_ns: int | None = None
 
     def credit(self, peer: str, round_: int, sent: Reading) -> None:
         """L2: ``peer`` acknowledged a round sent at ``sent``, in this term, just now."""
@@ -53,15 +51,16 @@ class Lease:
         if value <= self._credits.get(peer, value - 1):
             return
         self._credits[peer] = value
-        if len(self._credits) >= state.acks_needed:
-            # L3; one's own entry is "now", so it is never what a majority is waiting for.
-            self._start_ns = backed_by(self._credits.values(), state.acks_needed)
 
     def end_ns(self) -> int | None:
         """When the lease ends on its clock; None if no quorum backs one."""
-        if self._state.acks_needed == 0:
-            return self._on_clock(self._state.reading) + self.length_ns
-        return None if self._start_ns is None else self._start_ns + self.length_ns
+        state = self._state
+        members = state.members
+        backing = Backing(members.own, self._credits, members.now, members.first)
+        start_ns = state.rules.backing_ns(backing)
+        if start_ns == NOW:
+            start_ns = self._on_clock(state.reading)
+        return None if start_ns == NEVER else start_ns + self.length_ns
 
     def check(self) -> Checked:
         """Judge the lease for a read that is here now; write and return what was found."""

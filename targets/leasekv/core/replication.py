@@ -22,8 +22,6 @@ from typing import TYPE_CHECKING
 from checker.evidence import RoundAcked, RoundSent
 from targets.leasekv.messages import Append, AppendReply, Install
 
-from .quorum import backed_by
-
 if TYPE_CHECKING:
     from targets.clock import Reading
     from targets.leasekv.messages import Entry
@@ -67,15 +65,21 @@ class Replication:
 
     def start(self) -> None:
         """Become a leader: nothing is known of anybody, and everybody is given 2E to answer."""
-        state = self._state
-        next_index = state.log.last_index + 1
-        rounds_max = state.config.limits.rounds_max
         self.last_round = 0
         self.last_full_round = 0
-        self._peers = {
-            name: Peer(name, next_index, state.reading.mono_ns, sent=deque(maxlen=rounds_max))
-            for name in state.peers
-        }
+        self._peers = {}
+        self.follow_members()
+
+    def follow_members(self) -> None:
+        """Send to whoever takes part now, and to nobody else."""
+        state = self._state
+        peers = self._peers
+        self._peers = {name: peers.get(name) or self._stranger(name) for name in state.members.others}
+
+    def _stranger(self, name: str) -> Peer:
+        state = self._state
+        sent: deque[tuple[int, Reading]] = deque(maxlen=state.config.limits.rounds_max)
+        return Peer(name, state.log.last_index + 1, state.reading.mono_ns, sent=sent)
 
     def stop(self) -> None:
         """Stop being one: every round in flight is forgotten."""
@@ -148,7 +152,9 @@ class Replication:
     def acknowledged(self, name: str, reply: AppendReply) -> Reading | None:
         """Take an answer of this term; return when its round was sent, None if that is not known."""
         state = self._state
-        peer = self._peers[name]
+        peer = self._peers.get(name)
+        if peer is None:
+            return None  # it has no part any more
         sent_at = self._sent_at(peer, reply.round)
         if sent_at is not None:
             peer.acked_round = reply.round
@@ -190,25 +196,24 @@ class Replication:
 
     def committable(self) -> int:
         """Return the largest index that a majority has on disk; this node counts what its disk has."""
-        state = self._state
-        matches = [peer.match_index for peer in self._peers.values()]
-        matches.append(state.log.durable_index)
-        return backed_by(matches, state.acks_needed + 1)
+        matches = {name: peer.match_index for name, peer in self._peers.items()}
+        return self._backed(matches, own=self._state.log.durable_index)
+
+    def confirmed_round(self) -> int:
+        """Return the newest round such that a majority answered it or a later one."""
+        rounds = {name: peer.acked_round for name, peer in self._peers.items()}
+        return self._backed(rounds, own=self.last_round)
+
+    def followed_ns(self) -> int:
+        """Return the last instant at which a majority is known to have followed (monotonic clock)."""
+        contacts = {name: peer.contact_ns for name, peer in self._peers.items()}
+        return self._backed(contacts, own=self._state.reading.mono_ns)
+
+    def _backed(self, values: dict[str, int], *, own: int) -> int:
+        members = self._state.members
+        values[members.own] = own
+        return members.now.backed(values)
 
     def has_all(self, name: str) -> bool:
         """Tell whether that peer has every entry of this log on disk."""
         return self._peers[name].match_index == self._state.log.last_index
-
-    def confirmed_round(self) -> int:
-        """Return the newest round such that a majority answered it or a later one."""
-        needed = self._state.acks_needed
-        if needed == 0:
-            return self.last_round
-        return backed_by((peer.acked_round for peer in self._peers.values()), needed)
-
-    def followed_ns(self) -> int:
-        """Return the last instant at which a majority is known to have followed (monotonic clock)."""
-        needed = self._state.acks_needed
-        if needed == 0:
-            return self._state.reading.mono_ns
-        return backed_by((peer.contact_ns for peer in self._peers.values()), needed)

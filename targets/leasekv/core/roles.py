@@ -77,9 +77,10 @@ class Roles:
 
     def campaign(self) -> None:
         """Ask for leadership, if the node's own promise allows it."""
-        if self._state.role is Role.LEADER:
-            return
-        if self._election.bound():
+        state = self._state
+        if state.role is Role.LEADER or not state.members.now.votes(state.config.node):
+            self._election.rest()
+        elif self._election.bound():
             self._election.refuse_oneself()
         elif self._election.ask_first():
             self._vote_for_oneself()

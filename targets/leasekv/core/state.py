@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from targets.leasekv.rules import Rules
 
     from .log import Log
+    from .members import Members
     from .outbox import Outbox
 
 
@@ -39,9 +40,8 @@ class Handover:
 class State:
     """One node.
 
-    ``reading`` is this step's, ``sampled`` that of the last coarse tick. ``acks_needed`` is how many
-    others make a majority together with this node. ``noop_index`` is the first entry of this node's
-    own leadership. ``hard_seq`` is the persist that carries the term and vote as they are now.
+    ``reading`` is this step's, ``sampled`` that of the last coarse tick. ``noop_index`` is the first
+    entry of this node's own leadership, ``hard_seq`` the persist that carries term and vote as they are.
     """
 
     config: NodeConfig
@@ -49,8 +49,7 @@ class State:
     rng: Random
     log: Log
     out: Outbox
-    peers: tuple[str, ...]
-    acks_needed: int
+    members: Members
     boot: int
     reading: Reading
     sampled: Reading

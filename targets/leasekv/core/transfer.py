@@ -39,9 +39,11 @@ class Transfer:
         self.due_ns: int | None = None
 
     def begin(self, target: str) -> None:
-        """Start handing over, if this node leads, ``target`` is a peer and nothing is under way."""
+        """Start handing over, if this node leads, ``target`` votes and nothing is under way."""
         state = self._state
-        if state.role is not Role.LEADER or state.handover.target or target not in state.peers:
+        members = state.members
+        fit = target in members.others and members.now.lasts(target)
+        if state.role is not Role.LEADER or state.handover.target or not fit:
             return
         state.out.fact(Revoked(state.term, "transfer"))
         state.out.fact(Transferred(state.term, target, "started"))

@@ -83,6 +83,8 @@ class Writes:
         entry = Entry(state.log.last_index + 1, state.term, op, key, value)
         state.log.append(entry)
         state.out.store((entry,))
+        if op is Op.CONFIG and state.members.take((entry,)):
+            state.out.fact(state.members.fact(state.term))
         match waiter:
             case Waiter():
                 self._waiting[entry.index] = waiter
@@ -133,6 +135,8 @@ class Writes:
         self.machine.restore(snapshot.machine)
         state.commit_index = state.applied_index = snapshot.index
         self._due.clear()
+        state.members.restart(snapshot.index, snapshot.membership)
+        state.out.fact(state.members.fact(state.term))
         state.out.fact(Applied(state.term, snapshot.index, snapshot.term))
 
     def snapshot(self) -> Snapshot:
@@ -140,7 +144,8 @@ class Writes:
         state = self._state
         term = state.log.term_at(state.applied_index)
         assert term is not None, "what was applied is in the log or is where it begins"
-        return Snapshot(state.applied_index, term, self.machine.snapshot())
+        membership = state.members.at(state.applied_index)
+        return Snapshot(state.applied_index, term, membership, self.machine.snapshot())
 
     def apply_due(self) -> list[tuple[PendingRead, Any]]:
         """Apply what is due; return the reads that went through the log, with what they found."""

@@ -50,6 +50,6 @@ class KeyValue:
                 self._values.pop(entry.key, None)
             case Op.READ:
                 return None, self._values.get(entry.key)
-            case Op.NOOP:
+            case Op.NOOP | Op.CONFIG:
                 pass
         return None, None
