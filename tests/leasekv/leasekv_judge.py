@@ -5,52 +5,54 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from leasekv_virtual import granted
-
-from checker.evidence import RoleChanged
+from checker.evidence import Checked, RoleChanged
 from targets.cluster import Role
 
 if TYPE_CHECKING:
-    from leasekv_virtual import Node, World
+    from sim_lab import Lab
 
     from targets.leasekv.messages import Entry
+    from targets.sim.node import SimNode
 
 
 @dataclass
 class Invariants:
     """Raft's safety properties and one lease at a time, looked at after every step of every node."""
 
-    world: World
+    lab: Lab
     committed: list[Entry] = field(default_factory=list)
     leaders: dict[int, str] = field(default_factory=dict)
     commits: dict[tuple[str, int], int] = field(default_factory=dict)
     seen: int = 0
 
-    def __call__(self, node: Node) -> None:
+    def __call__(self, node: SimNode) -> None:
+        assert node.core is not None
         state = node.core._state
         log = state.log
         assert state.applied_index <= state.commit_index <= log.last_index
-        before = self.commits.get((node.name, node.boot), 0)
+        before = self.commits.get((node.name, node.disk.boot), 0)
         assert state.commit_index >= before, f"{node.name}: the commit index went back"
         for index in range(before + 1, state.commit_index + 1):
             entry = log.entry(index)
             if index > len(self.committed):
                 self.committed.append(entry)
             assert self.committed[index - 1] == entry, f"{node.name}: another entry at {index}"
-        self.commits[node.name, node.boot] = state.commit_index
-        for line in self.world.evidence[self.seen :]:
-            match line.fact:
+        self.commits[node.name, node.disk.boot] = state.commit_index
+        for line in self.lab.lines[self.seen :]:
+            match line.what:
                 case RoleChanged(term, Role.LEADER.value):
                     assert self.leaders.setdefault(term, line.node) == line.node, "two leaders a term"
                     for entry in self.committed:
                         assert log.term_at(entry.index) == entry.term, "a leader lacks what is committed"
-            if granted(line):
-                assert self.world.holders() in ([], [line.node]), "two leases at one instant"
-        self.seen = len(self.world.evidence)
+                case Checked(granted=True):
+                    assert self.lab.holders() in ([], [line.node]), "two leases at one instant"
+        self.seen = len(self.lab.lines)
 
     def logs_match(self) -> None:
         """Log matching: where two logs agree on a term, they agree up to there."""
-        logs = [node.core._state.log.slice(1, 1 << 30) for node in self.world.nodes.values()]
+        cores = [self.lab.cluster.look(name).core for name in self.lab.nodes]
+        logs = [core._state.log.slice(1, 1 << 30) for core in cores if core is not None]
+        assert len(logs) == len(cores), "every node is back"
         for a in logs:
             for b in logs:
                 same = [x.term == y.term for x, y in zip(a, b, strict=False)]

@@ -1,4 +1,8 @@
-"""Random clients and a random nemesis on a `World`; all randomness is the seed's."""
+"""Random clients and a random nemesis on a `Lab` in bad weather; all randomness is the seed's.
+
+It knows nothing of the harness: no schedule, no workload, no session. What a node's core is held to here
+rests on the simulator and on two judges alone.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from leasekv_judge import Invariants, Operation, linearizable
-from leasekv_virtual import E, World
+from sim_lab import E, Lab
 
 from checker import Outcome, check, formats
 from checker.events import Event, EventType, ReadPath
 from targets.clock import MS
+from targets.cluster import ClockBend, Delayed, Dropped, Held
 from targets.leasekv.messages import Code, Op, Response
+from targets.sim.weather import Weather
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from targets.cluster import LinkState
 
     Act = Callable[[], None]
 
@@ -25,38 +33,52 @@ HEADER = b'{"schema":1,"kind":"lantern-history"}'
 CLIENT_TIMEOUT_NS = 2 * E
 OPS_PER_KEY = 60
 
+BAD_WEATHER = Weather(
+    tail_ppm=5_000,
+    tail_max_ns=20 * MS,
+    loss_ppm=5_000,
+    duplicate_ppm=10_000,
+    reorder_ppm=10_000,
+    stall_ppm=2_000,
+    stall_max_ns=20 * MS,
+    torn=True,
+    skew_max_ns=10_000 * MS,
+    shuffle=True,
+)
+
 
 class Storm:
     """Clients that never stop and faults that come and go, for ``length_ns`` of true time."""
 
     def __init__(self, seed: int, *, length_ns: int = 15 * E, clients: int = 4, **config: Any) -> None:
-        self.world = World(seed, **config)
+        self.lab = Lab(seed, weather=BAD_WEATHER, **config)
         self.rng = Random(f"{seed}/storm")
         self.length_ns = length_ns
         self.clients = clients
-        self.invariants = Invariants(self.world)
-        self.world.watch = self.invariants
+        self.invariants = Invariants(self.lab)
+        self.lab.watch = self.invariants
         self.history: dict[str, list[Operation]] = defaultdict(list)
         self.events: list[Event] = []
         self.count: Counter[str] = Counter()
         self._issued = 0
         self._hint: str | None = None
 
-    def run(self) -> World:
-        world = self.world
+    def run(self) -> Lab:
+        lab, cluster = self.lab, self.lab.cluster
         for process in range(self.clients):
             self._think(process)
-        world.at(self.rng.randrange(2 * E), self._fault)
-        world.run_for(self.length_ns)
-        world.heal()
-        for name in world.nodes:
-            world.restart(name)
-            world.resume(name)
-            world.bend(name)
-            world.set_apply_delay(name, 0)
-        world.run_for(8 * E)
+        lab.after(self.rng.randrange(2 * E), self._fault)
+        lab.run_for(self.length_ns)
+        lab.heal()
+        for name in lab.nodes:
+            cluster.restart(name)
+            cluster.resume(name)
+            cluster.bend_clock(name, ClockBend())
+            cluster.set_apply_delay(name, 0)
+            cluster.set_sync_delay(name, 0)
+        lab.run_for(8 * E)
         self.invariants.logs_match()
-        return world
+        return lab
 
     def judge(self) -> None:
         """Raise unless the history is linearizable, by the dumb judge and by the checker."""
@@ -75,20 +97,19 @@ class Storm:
     # Clients.
 
     def _think(self, process: int) -> None:
-        self.world.at(self.world.now_ns + self.rng.randrange(E // 10), partial(self._invoke, process))
+        self.lab.after(self.rng.randrange(E // 10), self._invoke, process)
 
     def _invoke(self, process: int) -> None:
-        world = self.world
-        if world.now_ns > self.length_ns + 6 * E:
+        lab = self.lab
+        if lab.now_ns > self.length_ns + 6 * E:
             return
         self._issued += 1
         key = f"k{self._issued // OPS_PER_KEY}"
         kind, value, path = self._draw()
-        operation = Operation(kind.value, value, world.now_ns)
+        operation = Operation(kind.value, value, lab.now_ns)
         if kind is not Op.READ:
             self.history[key].append(operation)
         self._record(process, EventType.INVOKE, operation, key)
-        pending = world.ask(self._draw_node(kind), kind, key, value=value, path=path)
         over = [False]
 
         def answered(response: Response) -> None:
@@ -102,8 +123,8 @@ class Storm:
                 self.count["late"] += 1
                 self._lost(process, operation, key)
 
-        world.at(world.now_ns + CLIENT_TIMEOUT_NS, late)
-        world.on_answer(pending, answered)
+        lab.after(CLIENT_TIMEOUT_NS, late)
+        lab.ask(self._draw_node(kind), kind, key, value=value, path=path, told=answered)
 
     def _draw(self) -> tuple[Op, Any, ReadPath | None]:
         rng = self.rng
@@ -119,7 +140,7 @@ class Storm:
     def _draw_node(self, kind: Op) -> str:
         if kind is not Op.READ and self._hint is not None and self.rng.random() < 0.8:
             return self._hint
-        return self.rng.choice(list(self.world.nodes))
+        return self.rng.choice(list(self.lab.nodes))
 
     def _lost(self, process: int, operation: Operation, key: str) -> None:
         """Nobody knows how it ended; its client goes on as another process."""
@@ -132,7 +153,7 @@ class Storm:
         self.events.append(
             Event(
                 index=len(self.events),
-                time_ns=self.world.now_ns,
+                time_ns=self.lab.now_ns,
                 process=process,
                 type=type_,
                 f=operation.f,
@@ -146,7 +167,7 @@ class Storm:
         self._hint = response.leader or self._hint
         self.count[str(response.code) if response.code else operation.f] += 1
         if response.code is None:
-            operation.end_ns = self.world.now_ns
+            operation.end_ns = self.lab.now_ns
             if operation.f == "read":
                 operation.value = response.value
                 self.history[key].append(operation)
@@ -160,7 +181,7 @@ class Storm:
             self._record(process, EventType.FAIL, operation, key, error=response.code.value)
             if response.code is Code.MISMATCH:
                 operation.f = "miss"
-                operation.end_ns = self.world.now_ns
+                operation.end_ns = self.lab.now_ns
             elif operation.f != "read":
                 self.history[key].remove(operation)
         self._think(process)
@@ -168,65 +189,71 @@ class Storm:
     # Faults.
 
     def _fault(self) -> None:
-        world, rng = self.world, self.rng
-        if world.now_ns > self.length_ns:
+        lab, rng = self.lab, self.rng
+        if lab.now_ns > self.length_ns:
             return
-        nodes = list(world.nodes)
-        leader = world.leader()
-        victim = leader if leader is not None and rng.random() < 0.6 else rng.choice(nodes)
-        others = [name for name in nodes if name != victim]
+        leader = lab.leader()
+        victim = leader if leader is not None and rng.random() < 0.6 else rng.choice(lab.nodes)
+        others = [name for name in lab.nodes if name != victim]
         fault, heal = rng.choice(self._faults(victim, others))
         fault()
-        lasts_ns = rng.randrange(E // 5, 3 * E)
-        world.at(world.now_ns + lasts_ns, heal)
-        world.at(world.now_ns + rng.randrange(E // 2, 3 * E), self._fault)
+        lab.after(rng.randrange(E // 5, 3 * E), heal)
+        lab.after(rng.randrange(E // 2, 3 * E), self._fault)
 
     def _faults(self, victim: str, others: list[str]) -> list[tuple[Act, Act]]:
-        world, rng = self.world, self.rng
+        lab, cluster, rng = self.lab, self.lab.cluster, self.rng
         links = [(victim, other) for other in others] + [(other, victim) for other in others]
         some = rng.sample(links, rng.randrange(1, len(links) + 1))
-        mode = rng.choice(["hold", "drop"])
-        rate_ppm = rng.randrange(-50_000, 50_001)
-        jump_ns = rng.randrange(-10 * E, 10 * E)
+        state: LinkState = rng.choice((Held(), Dropped()))
+        rate = ClockBend(rng.randrange(-50_000, 50_001))
+        jump = ClockBend(wall_offset_ns=rng.randrange(-10 * E, 10 * E))
         late_ns = rng.randrange(E // 2)
+        unbend = partial(cluster.bend_clock, victim, ClockBend())
 
         def resume_then_heal() -> None:
-            world.resume(victim)
-            world.at(world.now_ns + E // 2, lambda: self._heal(links))
+            cluster.resume(victim)
+            lab.after(E // 2, self._heal, links)
 
         def pause_and_cut() -> None:
             self._pause(victim)
-            self._cut(links, mode)
+            self._cut(links, state)
 
         return [
-            (lambda: self._cut(some, mode), lambda: self._heal(some)),
-            (lambda: self._cut(links, mode), lambda: self._heal(links)),
-            (lambda: self._pause(victim), lambda: world.resume(victim)),
+            (lambda: self._cut(some, state), lambda: self._heal(some)),
+            (lambda: self._cut(links, state), lambda: self._heal(links)),
+            (lambda: self._pause(victim), lambda: cluster.resume(victim)),
             (pause_and_cut, resume_then_heal),
-            (lambda: world.kill(victim), lambda: world.restart(victim)),
-            (lambda: world.bend(victim, rate_ppm=rate_ppm), lambda: world.bend(victim)),
-            (lambda: world.bend(victim, jump_ns=jump_ns), lambda: None),
-            (lambda: world.campaign(rng.choice(others)), lambda: None),
-            (lambda: world.set_apply_delay(victim, E // 4), lambda: world.set_apply_delay(victim, 0)),
-            (lambda: self._slow(some, late_ns), lambda: self._slow(some, MS // 2)),
-            (lambda: world.slow_disk(victim, late_ns), lambda: world.slow_disk(victim, MS // 5)),
+            (lambda: cluster.kill(victim), lambda: cluster.restart(victim)),
+            (lambda: cluster.bend_clock(victim, rate), unbend),
+            (lambda: cluster.bend_clock(victim, jump), lambda: None),
+            (lambda: self._campaign(rng.choice(others)), lambda: None),
+            (
+                lambda: cluster.set_apply_delay(victim, E // 4),
+                lambda: cluster.set_apply_delay(victim, 0),
+            ),
+            (lambda: self._cut(some, Delayed(late_ns)), lambda: self._heal(some)),
+            (
+                lambda: cluster.set_sync_delay(victim, late_ns),
+                lambda: cluster.set_sync_delay(victim, 0),
+            ),
         ]
 
     def _pause(self, victim: str) -> None:
-        self.count["pause"] += 1
-        self.world.pause(victim)
+        if self.lab.cluster.look(victim).running:
+            self.count["pause"] += 1
+            self.lab.cluster.pause(victim)
 
-    def _cut(self, links: list[tuple[str, str]], mode: str) -> None:
+    def _campaign(self, name: str) -> None:
+        if self.lab.cluster.look(name).running:
+            self.lab.cluster.campaign(name)
+
+    def _cut(self, links: list[tuple[str, str]], state: LinkState) -> None:
         self.count["cut"] += 1
         for link in links:
-            self.world.cut(*link, mode)
+            self.lab.cut(*link, state)
 
     def _heal(self, links: list[tuple[str, str]]) -> None:
-        at_ns = self.world.now_ns
+        wait_ns = 0
         for source, target in self.rng.sample(links, len(links)):
-            at_ns += self.rng.randrange(E // 5)
-            self.world.at(at_ns, partial(self.world.open, source, target))
-
-    def _slow(self, links: list[tuple[str, str]], delay_ns: int) -> None:
-        for link in links:
-            self.world.links[link].delay_ns = delay_ns
+            wait_ns += self.rng.randrange(E // 5)
+            self.lab.after(wait_ns, self.lab.open, source, target)

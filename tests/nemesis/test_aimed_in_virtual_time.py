@@ -1,56 +1,121 @@
-"""Each aimed schedule, on cores in virtual time: its mistake is caught, right rules are not blamed."""
+"""Aimed and drawn schedules in virtual time: a mistake is caught, right rules are not blamed.
+
+The reads are judged twice, by the checker and by a dumb judge beside it: a read is stale if what it
+returned had been replaced before it began.
+"""
 
 from __future__ import annotations
 
-import pytest
-from nemesis_virtual import E, Run, world, world_of
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from nemesis import AIMED, FAMILIES, aimed, main_job
+import msgspec
+import pytest
+
+from checker.events import NEMESIS, EventType
+from harness.campaign.swarm import HERE
+from harness.outcome import Outcome
+from harness.plan import plan_from
+from harness.run.simulate import Recording, judge_recording, simulate
+from nemesis import AIMED
 from nemesis.faults import Campaign
 from targets.cluster import ClockMode
 from targets.leasekv.policies import POLICIES
 
+if TYPE_CHECKING:
+    from harness.plan.plan import Plan
+
 SEEDS = (1, 2, 3)
-DRAWN = tuple(family for family in FAMILIES if family != "late")
-"""Late answers send clients away, and here clients have no links; the simulator's swarm draws them."""
 
 
-def played(mistake: str, seed: int, *, planted: bool) -> Run:
-    run = Run(world_of(mistake, seed, planted=planted), aimed(mistake), seed)
-    run.play()
-    return run
+def aimed_at(mistake: str, seed: int, *, planted: bool) -> Plan:
+    plan = plan_from(None, {"on": "sim", "mistake": mistake, "seed": seed, "rate": 100, "time": 10.0})
+    return plan if planted else msgspec.structs.replace(plan, mistakes=())
+
+
+@dataclass
+class Operation:
+    """One operation: who asked, when, and what it wrote or read."""
+
+    key: Any
+    value: Any
+    invoked_ns: int
+    ended_ns: int | None = None
+
+
+def stale(recording: Recording) -> list[Operation]:
+    """Return the reads whose value had been replaced, by a write that is known, before they began."""
+    open_: dict[int | str, Operation] = {}
+    writes: list[Operation] = []
+    reads: list[Operation] = []
+    for event in recording.events:
+        if event.process == NEMESIS:
+            continue
+        if event.type is EventType.INVOKE:
+            value = event.value[1] if event.f == "cas" else event.value
+            operation = open_[event.process] = Operation(event.key, value, event.time_ns)
+            if event.f != "read":
+                writes.append(operation)
+        elif event.type is EventType.OK:
+            operation = open_.pop(event.process)
+            operation.ended_ns = event.time_ns
+            if event.f == "read":
+                operation.value = event.value
+                reads.append(operation)
+    written = {write.value: write for write in writes}
+    assert len(written) == len(writes), "every value is written once"
+    return [read for read in reads if _replaced(read, written)]
+
+
+def _replaced(read: Operation, written: dict[Any, Operation]) -> bool:
+    begun_ns: int | None = -1 if read.value is None else written[read.value].ended_ns
+    return begun_ns is not None and any(
+        write.key == read.key
+        and write.invoked_ns > begun_ns
+        and write.ended_ns is not None
+        and write.ended_ns < read.invoked_ns
+        for write in written.values()
+    )
+
+
+def whole(recording: Recording) -> None:
+    """Everything that was begun was carried through and undone."""
+    lasting = [each for each in recording.record.faults if not isinstance(each.fault, Campaign)]
+    assert lasting
+    assert all(each.healed_ns is not None for each in lasting)
+    assert not recording.seen.failures
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("mistake", AIMED)
 def test_an_aimed_schedule_makes_its_mistake_read_stale(mistake: str, seed: int) -> None:
-    run = played(mistake, seed, planted=True)
-    assert run.stale()
+    recording = simulate(aimed_at(mistake, seed, planted=True))
+    assert stale(recording)
+    judged = judge_recording(recording)
+    assert (judged.outcome, judged.kind) == (Outcome.VIOLATION, "history"), judged.causes
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("mistake", AIMED)
 def test_the_same_schedule_is_harmless_under_the_right_rules(mistake: str, seed: int) -> None:
-    run = played(mistake, seed, planted=False)
-    assert not run.stale()
-    record = run.machine.record
-    assert record.episodes
-    assert all(each.complete for each in record.episodes), record.episodes
-    assert not any(note.missed for note in run.notes)
-    lasting = [each for each in record.faults if not isinstance(each.fault, Campaign)]
-    assert all(each.healed_ns is not None for each in lasting)
+    recording = simulate(aimed_at(mistake, seed, planted=False))
+    assert not stale(recording)
+    episodes = recording.record.episodes
+    assert episodes
+    assert all(each.complete for each in episodes), episodes
+    assert not recording.seen.missed
+    whole(recording)
+    assert judge_recording(recording).outcome in {Outcome.PASS, Outcome.NOT_EXERCISED}
 
 
 @pytest.mark.parametrize("clock", [ClockMode.RATE, ClockMode.WALL])
 @pytest.mark.parametrize("policy", sorted(POLICIES))
 @pytest.mark.parametrize("seed", SEEDS)
 def test_no_right_policy_reads_stale_in_a_drawn_run(seed: int, policy: str, clock: ClockMode) -> None:
-    schedule = main_job(seed, nodes=3, families=DRAWN, elections=30, clock=clock)
-    run = Run(world(seed, policy=policy), schedule, seed)
-    run.play(60 * E)
-    assert not run.stale()
-    record = run.machine.record
-    assert any(each.complete for each in record.episodes)
-    assert sum(each.f == "read" and each.ok for each in run.operations) > 20
-    lasting = [each for each in record.faults if not isinstance(each.fault, Campaign)]
-    assert all(each.healed_ns is not None for each in lasting)
+    asked = {"on": "sim", "policy": policy, "seed": seed, "rate": 50, "time": 30.0}
+    recording = simulate(plan_from(None, {**asked, "faults": ",".join(HERE), "clock": clock.value}))
+    assert not stale(recording)
+    assert any(each.complete for each in recording.record.episodes)
+    whole(recording)
+    judged = judge_recording(recording)
+    assert judged.outcome is Outcome.PASS, judged.causes

@@ -6,12 +6,12 @@ schedules and in storms of random faults, with stamps as loose as a busy host ma
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
+from leasekv_storm import Storm
+from sim_lab import E, H, Lab
+from test_leasekv_mistakes import SCENARIOS
 
 from checker.evidence import EvidenceLine
 from checker.oracles.judge import Declared, judge
@@ -21,49 +21,41 @@ from targets.leasekv.messages import Op
 from targets.leasekv.mistakes import MISTAKES, Planted
 from targets.leasekv.policies import POLICIES
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "leasekv"))
-
-from leasekv_storm import Storm
-from leasekv_virtual import E, H, World
-from test_leasekv_mistakes import SCENARIOS
-
 LOOSE_NS = 20_000
 
 CONVICTS = {
     "role-only-read": {"lease-overlap", "promise"},
     "lease-from-last-ack": {"lease-overlap", "promise"},
-    "cached-lease-flag": {"promise"},
+    "cached-lease-flag": {"lease-overlap", "promise"},
     "lease-wall-clock": {"lease-overlap", "promise"},
     "fallback-stale": set(),
     "no-drift-margin": {"lease-overlap", "promise"},
     "vote-ignores-promise": {"lease-overlap", "promise"},
     "no-applied-wait": {"raft"},
 }
-"""What each mistake breaks besides the history, at least.
-
-Only the history shows an answer without a lease. The schedule of the cached flag asks the old leader at
-the very instant of the new one's first acknowledgement, when nobody can have checked at the new one.
-"""
+"""What each mistake breaks besides the history, at least. Only that shows an answer without a lease."""
 
 
-def convicted(world: Any, drift_ppm: int) -> set[str]:
-    """The world knows the instant of a line; the stamps given away are some way around it."""
+def convicted(lab: Lab, drift_ppm: int) -> set[str]:
+    """The simulator knows the instant of a line; the stamps given away are some way around it."""
     rng = Random("loose")
     lines = []
     last_ns: dict[str, int] = {}
-    for line in world.evidence:
-        before_ns = max(line.true_ns - rng.randint(0, LOOSE_NS), last_ns.get(line.node, 0))
-        last_ns[line.node] = line.true_ns
-        stamps = (before_ns, line.true_ns)
-        lines.append(EvidenceLine(line.node, line.own.mono_ns, line.own.wall_ns, stamps, line.fact))
-    declared = Declared(nodes=tuple(world.nodes), drift_ppm=drift_ppm)
+    for line in lab.lines:
+        _, after_ns = line.true_ns
+        before_ns = max(after_ns - rng.randint(0, LOOSE_NS), last_ns.get(line.node, 0))
+        last_ns[line.node] = after_ns
+        lines.append(
+            EvidenceLine(line.node, line.own_ns, line.wall_ns, (before_ns, after_ns), line.what)
+        )
+    declared = Declared(nodes=lab.nodes, drift_ppm=drift_ppm)
     results = {result.name: result for result in judge((), build(lines), declared)}
     assert results["clock-audit"].figures["outside"] == 0
     return {name for name in results if results[name].outcome is OracleOutcome.VIOLATION}
 
 
-def play(mistake: Planted, seed: int, *, planted: bool) -> World:
-    world = World(
+def play(mistake: Planted, seed: int, *, planted: bool) -> Lab:
+    lab = Lab(
         seed,
         nodes=mistake.nodes,
         policy=mistake.policy,
@@ -72,19 +64,20 @@ def play(mistake: Planted, seed: int, *, planted: bool) -> World:
         drift_ppm=mistake.drift_ppm,
         election_jitter_ns=E // 10,
     )
-    old = world.elect()
-    world.write(old, "x", 1)
-    world.run_for(3 * H)
+    old = lab.elect()
+    lab.write(old, "x", 1)
+    lab.run_for(3 * H)
 
     def ask_everybody() -> None:
-        for node in world.nodes:
-            world.ask(node, Op.READ)
-        world.at(world.now_ns + E // 50, ask_everybody)
+        for node in lab.nodes:
+            lab.ask(node, Op.READ)
+        lab.after(E // 50, ask_everybody)
 
     ask_everybody()
-    SCENARIOS[mistake.id](world, old)
-    world.run_for(3 * H)
-    return world
+    lab.run_for(H)
+    SCENARIOS[mistake.id](lab, old)
+    lab.run_for(3 * H)
+    return lab
 
 
 @pytest.mark.parametrize("name", MISTAKES)
