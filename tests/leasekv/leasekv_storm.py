@@ -19,6 +19,7 @@ from checker import Outcome, check, formats
 from checker.events import Event, EventType, ReadPath
 from targets.clock import MS
 from targets.cluster import ClockBend, Delayed, Dropped, Held
+from targets.leasekv.config import Limits
 from targets.leasekv.messages import Code, Op, Response
 from targets.sim.weather import Weather
 
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 HEADER = b'{"schema":1,"kind":"lantern-history"}'
 CLIENT_TIMEOUT_NS = 2 * E
 OPS_PER_KEY = 60
+
+SHORT_LOGS = Limits(compact_entries=30, trail_entries=8)
+"""Whoever was away for a second is sent a snapshot."""
 
 BAD_WEATHER = Weather(
     tail_ppm=5_000,
@@ -51,7 +55,7 @@ class Storm:
     """Clients that never stop and faults that come and go, for ``length_ns`` of true time."""
 
     def __init__(self, seed: int, *, length_ns: int = 15 * E, clients: int = 4, **config: Any) -> None:
-        self.lab = Lab(seed, weather=BAD_WEATHER, **config)
+        self.lab = Lab(seed, weather=BAD_WEATHER, limits=SHORT_LOGS, **config)
         self.rng = Random(f"{seed}/storm")
         self.length_ns = length_ns
         self.clients = clients

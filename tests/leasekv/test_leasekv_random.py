@@ -20,16 +20,18 @@ SEEDS = 50
 @pytest.mark.parametrize("policy", POLICIES)
 def test_random_runs_keep_the_invariants_and_are_linearizable(policy: str) -> None:
     count: Counter[str] = Counter()
-    leaders = 0
+    leaders = caught_up = 0
     for seed in range(list(POLICIES).index(policy), SEEDS, len(POLICIES)):
         storm = Storm(seed, policy=policy, nodes=5 if seed % 10 == 0 else 3)
         lab = storm.run()
         storm.judge()
         count += storm.count
+        caught_up += storm.invariants.caught_up
         leaders += sum(fact.role == "leader" for fact in lab.facts(RoleChanged))
     served = {"lease-renew": "lease", "readindex": "readindex", "log-read": "log"}[policy]
     assert count[f"path-{served}"] > 100, count
     assert leaders > 2 * SEEDS // len(POLICIES), "hardly a leader ever changed"
+    assert caught_up > 3, "hardly a snapshot was ever needed"
     assert count["write"] > 500, count
 
 
