@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from typing import TYPE_CHECKING, Final
 
 from harness.store.errors import StoreError
@@ -20,6 +19,7 @@ from nemesis import means
 from nemesis.ports import Happened, Heal, Inject, StatusSeen
 from targets.cluster import ProcessState
 from targets.session import Answered, Close, Closed, Open, Opened, Refused, SessionInput, Transmit
+from targets.trueclock import raw_ns
 
 from .ports import (
     AddEvent,
@@ -48,11 +48,6 @@ CLOSE_MAX_S: Final = 10.0
 EARLIEST_S: Final = 0.0002  # a timer is not armed closer than this: the loop has others to serve
 
 log = logging.getLogger(__name__)
-
-
-def raw_ns() -> int:
-    """Return the host's CLOCK_MONOTONIC_RAW, which nothing slews."""
-    return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
 
 
 class Connection(asyncio.Protocol):

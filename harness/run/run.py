@@ -26,8 +26,9 @@ from nemesis import means
 from nemesis.faults import Standing
 from nemesis.machine import InjectionRecord
 from targets.cluster import TargetError
+from targets.trueclock import raw_ns
 
-from .drive_asyncio import Drive, raw_ns
+from .drive_asyncio import Drive
 from .generator import MODEL
 from .injected import schedule_of
 from .judge import Hearing, Seen

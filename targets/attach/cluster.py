@@ -21,10 +21,11 @@ from targets.docker.container import NO_PID, Container
 from targets.docker.engine import Engine
 from targets.docker.handles import ContainerCluster
 from targets.docker.links import PacketLinks
-from targets.docker.plain import PlainSystem
+from targets.docker.system import PlainContainers
 from targets.docker.template import Service
 from targets.host.gate import Port
 from targets.host.runtime import Runtime
+from targets.trueclock import raw_ns
 
 from . import found as finding
 from . import record
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 ASK_S: Final = 0.3
 
 
-class AttachedSystem(PlainSystem):
+class AttachedSystem(PlainContainers):
     """What is known of a system through somebody's client."""
 
     def __init__(self, client: type[Client], mode: str, count: int) -> None:
@@ -85,7 +86,7 @@ class AttachedSystem(PlainSystem):
             applied_index=0,
             lease_remaining_ns=None,
             own=Reading(time.monotonic_ns(), time.time_ns()),
-            true_ns=time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW),
+            true_ns=raw_ns(),
         )
 
     async def forget(self, node: str) -> None:
@@ -97,9 +98,6 @@ class AttachedSystem(PlainSystem):
                     await client.close()
             except Exception:  # noqa: BLE001, S110 - it is dropped either way
                 pass
-
-    def close(self) -> None:
-        """Hold no connection any more; see `forget`."""
 
 
 class AttachedCluster(ContainerCluster):

@@ -32,7 +32,7 @@ from .links import PacketLinks
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from .system import System
+    from .system import ContainerSystem
 
 LOG_BYTES_MAX: Final = 20 * 1024 * 1024
 LOG_S: Final = 5.0
@@ -47,7 +47,7 @@ class DockerCluster(ContainerCluster):
     them for as long as it likes; without, they are cut by packet filter inside the namespaces.
     """
 
-    def __init__(self, system: System, run_dir: Path, *, gates: bool = False) -> None:
+    def __init__(self, system: ContainerSystem, run_dir: Path, *, gates: bool = False) -> None:
         super().__init__(system, gates=gates)
         self._run_dir = run_dir
         self._engine: Engine | None = None

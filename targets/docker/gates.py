@@ -17,16 +17,15 @@ import socket
 from typing import TYPE_CHECKING, Final
 
 from targets.cluster import CLIENTS, Link, LinkState, Silenced, Unsupported
-from targets.host.gate import Gate, Port
+from targets.host.gate import NO_SILENCE, Gate, Port
 from targets.host.lanes import Lane
-from targets.local.cluster import NO_SILENCE
 
 from . import netns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .system import System
+    from .system import ContainerSystem
 
 SUBNET: Final = "127.77.0."
 FIRST_HOST: Final = 1
@@ -63,7 +62,7 @@ def _listen(address: tuple[str, int]) -> socket.socket:
 class GateLinks:
     """The links of one run through gates; see `targets.docker.links` for the other way."""
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: ContainerSystem) -> None:
         self._nodes = tuple(system.services)
         ends = [*self._nodes, CLIENTS]
         self._client_port = system.client_port

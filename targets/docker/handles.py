@@ -21,7 +21,8 @@ from targets.cluster import (
     TargetError,
     Unsupported,
 )
-from targets.local.cluster import NO_SILENCE
+from targets.host.gate import NO_SILENCE
+from targets.system import bend_clock
 
 from . import netns, queues
 from .container import NO_PID, Container
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     from .gates import GateLinks
     from .links import PacketLinks
-    from .system import System
+    from .system import ContainerSystem
 
 READY_S: Final = 30.0
 ASK_S: Final = 0.05
@@ -43,7 +44,7 @@ ASK_S: Final = 0.05
 class ContainerCluster:
     """The parts of `targets.cluster.Cluster` that every cluster in containers has."""
 
-    def __init__(self, system: System, *, gates: bool = False) -> None:
+    def __init__(self, system: ContainerSystem, *, gates: bool = False) -> None:
         self._system = system
         self._gates = gates
         self._runtime: Runtime | None = None
@@ -144,7 +145,7 @@ class ContainerCluster:
 
     async def bend_clock(self, node: str, bend: ClockBend) -> None:
         """Bend a node's clocks from now on."""
-        await self._system.bend_clock(node, bend)
+        await bend_clock(self._system, node, bend, ask=self.status)
 
     async def campaign(self, node: str) -> None:
         """Ask the node to campaign now."""

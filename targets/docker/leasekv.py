@@ -8,18 +8,15 @@ folder; when a node took its start time is read from its own shared memory, thro
 from __future__ import annotations
 
 import os
-import time
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
-from targets.cluster import ClockBend, ClockMode, NodeStatus, Primitive, TargetError, Unsupported
-from targets.host.faketime import ERROR_NS_MAX
+from targets.cluster import ClockMode
 from targets.host.runtime import replace
-from targets.leasekv import admin
 from targets.leasekv.admin_client import AdminClient
 from targets.leasekv.container import CLIENT_PORT, DATA, GIVEN, PEER_PORT
-from targets.leasekv.place import NodePlace, Start
+from targets.leasekv.place import NodePlace
+from targets.leasekv.system import LeaseKvSystem
+from targets.trueclock import raw_ns
 
 from .cluster import DockerCluster
 from .faketime import ContainerClock
@@ -30,21 +27,18 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from targets.cluster import Address
     from targets.host.runtime import Runtime
     from targets.leasekv.config import NodeConfig
 
 INSIDE: Final = str(GIVEN.parent)
 EVIDENCE: Final = f"{INSIDE}/evidence.jsonl"
-ASK_S: Final = 0.25
 NO_CLOCK: Final = "bending a clock needs its start, which only root on the engine's host can read"
-TURN_S: Final = 2.0
 
 ANYWHERE: Final = "0.0.0.0"  # noqa: S104 - inside a node's own namespace
 
 
-class LeaseKvSystem:
-    """See `targets.docker.system.System`."""
+class LeaseKvContainers(LeaseKvSystem):
+    """See `targets.docker.system.ContainerSystem`."""
 
     def __init__(self, config: NodeConfig, run_dir: Path, *, clock: ClockMode = ClockMode.NONE) -> None:
         template = parse(compose_file().read_text())
@@ -52,19 +46,14 @@ class LeaseKvSystem:
             if node not in template:
                 raise ValueError(f"the compose file has no service {node!r}, only {', '.join(template)}")
         self.services = {node: template[node] for node in config.nodes}
+        super().__init__(config, clock=clock)
         self.client_port = CLIENT_PORT
         self.peer_port = PEER_PORT
-        self.one_way_dials = True
-        self._config = config
         self._evidence = run_dir.resolve() / "evidence"  # the engine takes no relative path
-        self._mode = clock
-        self._no_clock: str | None = None
         self._cluster = ""
         self._folders: dict[str, Path] = {}
         self._addresses: dict[str, str] = {}
         self._peers: dict[str, Mapping[str, str]] = {}
-        self._admin: dict[str, AdminClient] = {}
-        self._clocks: dict[str, ContainerClock] = {}
 
     def prepare(self, runtime: Runtime) -> None:
         """Make every node's folder."""
@@ -99,73 +88,20 @@ class LeaseKvSystem:
             evidence=EVIDENCE,
             admin=f"{INSIDE}/admin",
             parent_pid=None,
-            spawned_ns=time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW),
+            spawned_ns=raw_ns(),
         )
-        start = Start(config=msgspec.structs.replace(self._config, node=node), place=place)
-        replace(self._folders[node] / GIVEN.name, msgspec.json.encode(start))
+        replace(self._folders[node] / GIVEN.name, self._start_file(node, place))
 
     def after_start(self, node: str, pid: int | None) -> None:
         """Take the start of a node's clocks from the process, where it can be looked into."""
-        if self._mode is ClockMode.NONE:
-            return
-        if pid is None or os.geteuid() != 0:
+        if self._mode is not ClockMode.NONE and (pid is None or os.geteuid() != 0):
             self._no_clock = NO_CLOCK
         else:
-            self._clocks[node].started(pid)
-
-    def unsupported(self, primitive: Primitive) -> str | None:
-        """Return why clocks cannot be bent that way; the rest is in the node."""
-        match primitive:
-            case Primitive.CLOCK_RATE | Primitive.CLOCK_WALL if self._no_clock is not None:
-                return self._no_clock
-            case Primitive.CLOCK_RATE if self._mode is not ClockMode.RATE:
-                return f"the clocks were armed for {self._mode.value}, not for rates"
-            case Primitive.CLOCK_WALL if self._mode is not ClockMode.WALL:
-                return f"the clocks were armed for {self._mode.value}, not for wall jumps"
-            case _:
-                return None
-
-    async def status(self, node: str, address: Address) -> NodeStatus | None:
-        """Ask on the admin socket: it does not run through the links."""
-        del address
-        return await self._admin[node].status(within_s=ASK_S)
-
-    async def bend_clock(self, node: str, bend: ClockBend) -> None:
-        """Bend; a node that can answer must show it, or the harness has failed."""
-        clock = self._clocks[node]
-        if self._no_clock is not None and bend != ClockBend():
-            raise Unsupported(self._no_clock)
-        clock.bend(bend)
-        status = await self.status(node, ("", 0))
-        if status is not None and (error_ns := clock.error_ns(status)) > ERROR_NS_MAX:
-            raise TargetError(
-                f"the clock of {node} was bent by {bend} but is {error_ns / 1e6:.1f} ms off"
-            )
-
-    async def campaign(self, node: str) -> None:
-        """Ask the node to campaign, through its own vote rules."""
-        await self._admin[node].turn(admin.Campaign(), within_s=TURN_S)
-
-    async def set_apply_delay(self, node: str, delay_ns: int) -> None:
-        """Delay applies."""
-        await self._admin[node].turn(admin.SetApplyDelay(delay_ns), within_s=TURN_S)
-
-    async def set_sync_delay(self, node: str, delay_ns: int) -> None:
-        """Delay syncs."""
-        await self._admin[node].turn(admin.SetSyncDelay(delay_ns), within_s=TURN_S)
-
-    async def set_disk_room(self, node: str, room_bytes: int | None) -> None:
-        """Leave its disk only so much room."""
-        await self._admin[node].turn(admin.SetDiskRoom(room_bytes), within_s=TURN_S)
-
-    def close(self) -> None:
-        """Drop the admin connections."""
-        for client in self._admin.values():
-            client.close()
+            super().after_start(node, pid)
 
 
 def leasekv_cluster(
     config: NodeConfig, run_dir: Path, *, clock: ClockMode = ClockMode.NONE, gates: bool = False
 ) -> DockerCluster:
-    """Return a leasekv cluster in containers, not started; as `targets.local.cluster.LocalCluster`."""
-    return DockerCluster(LeaseKvSystem(config, run_dir, clock=clock), run_dir, gates=gates)
+    """Return a leasekv cluster in containers, not started; as `targets.local.leasekv` does."""
+    return DockerCluster(LeaseKvContainers(config, run_dir, clock=clock), run_dir, gates=gates)

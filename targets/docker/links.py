@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .queued import Direction
-    from .system import System
+    from .system import ContainerSystem
 
 KERNEL_HEALS_S: Final = 60
 RENEW_S: Final = 20.0
@@ -41,7 +41,7 @@ class PacketLinks:
     connections to its peer's own ports; elsewhere every connection between the two.
     """
 
-    def __init__(self, run: str, system: System) -> None:
+    def __init__(self, run: str, system: ContainerSystem) -> None:
         self._run = run
         self._nodes = tuple(system.services)
         self._client_port = system.client_port

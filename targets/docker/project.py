@@ -25,7 +25,7 @@ from .container import Container
 
 if TYPE_CHECKING:
     from .engine import Client, Engine
-    from .system import Launch, System
+    from .system import ContainerSystem, Launch
     from .template import Service
 
 RUN_LABEL: Final = "lantern.run"
@@ -53,7 +53,7 @@ class Made(msgspec.Struct, frozen=True):
     addresses: dict[str, str]
 
 
-async def network(engine: Engine, system: System, *, run: str, name: str) -> Made:
+async def network(engine: Engine, system: ContainerSystem, *, run: str, name: str) -> Made:
     """Have the images built and make the network of a run.
 
     ``run`` is the id that everything made is named after, ``name`` what a person calls the run.

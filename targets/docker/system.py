@@ -1,8 +1,4 @@
-"""What a system adds to run in containers: how its nodes are launched, and how they are asked.
-
-`DockerCluster` knows containers, networks and links; a `System` knows the program inside. Everything
-here concerns one running cluster.
-"""
+"""What a system adds to run in containers: its services in a compose file, and how they are launched."""
 
 from __future__ import annotations
 
@@ -11,11 +7,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from targets.system import PlainSystem, System
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from targets.cluster import Address, ClockBend, NodeStatus, Primitive
-    from targets.host.runtime import Runtime
 
     from .template import Service
 
@@ -37,7 +32,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """Names that this node resolves otherwise than its network would, to addresses."""
 
 
-class System(Protocol):
+class ContainerSystem(System, Protocol):
     """One system's part of a cluster in containers."""
 
     @property
@@ -52,13 +47,6 @@ class System(Protocol):
     def peer_port(self) -> int:
         """Where a node listens for its peers."""
 
-    @property
-    def one_way_dials(self) -> bool:
-        """Whether what a node says to a peer travels only on connections that it dialed itself."""
-
-    def prepare(self, runtime: Runtime) -> None:
-        """Take the private directory of the run; called once, before anything else."""
-
     def launch(self, node: str, address: str, peers: Mapping[str, str]) -> Launch:
         """Return how ``node`` is created.
 
@@ -68,29 +56,9 @@ class System(Protocol):
     def before_start(self, node: str) -> None:
         """Write what has to be new at every start."""
 
-    def after_start(self, node: str, pid: int | None) -> None:
-        """Hear that a node's process has come up, with its pid on this host if it has one."""
 
-    def unsupported(self, primitive: Primitive) -> str | None:
-        """Return why this system cannot do what only it could do, None if it can or need not."""
+class PlainContainers(PlainSystem):
+    """The parts of a `ContainerSystem` that one without knobs need not have."""
 
-    async def status(self, node: str, address: Address) -> NodeStatus | None:
-        """Ask a node; None if it does not answer in time."""
-
-    async def bend_clock(self, node: str, bend: ClockBend) -> None:
-        """Bend a node's clocks, or raise `Unsupported`."""
-
-    async def campaign(self, node: str) -> None:
-        """Have a node campaign, or raise `Unsupported`."""
-
-    async def set_apply_delay(self, node: str, delay_ns: int) -> None:
-        """Delay a node's applies, or raise `Unsupported`."""
-
-    async def set_sync_delay(self, node: str, delay_ns: int) -> None:
-        """Delay a node's syncs, or raise `Unsupported`."""
-
-    async def set_disk_room(self, node: str, room_bytes: int | None) -> None:
-        """Leave a node's disk only so much room, or raise `Unsupported`."""
-
-    def close(self) -> None:
-        """Let go of every connection."""
+    def before_start(self, node: str) -> None:
+        """Need nothing new for a start."""

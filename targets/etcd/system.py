@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 from targets.ask_http import HttpAsker
 from targets.clock import Reading
 from targets.cluster import NodeStatus, Role
-from targets.docker.plain import PlainSystem
-from targets.docker.system import Launch
+from targets.docker.system import Launch, PlainContainers
 from targets.docker.template import Service, Volume
+from targets.trueclock import raw_ns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,8 +28,8 @@ DATA: Final = "/var/lib/etcd"
 ASK_S: Final = 0.25
 
 
-class EtcdSystem(PlainSystem):
-    """See `targets.docker.system.System`."""
+class EtcdSystem(PlainContainers):
+    """See `targets.docker.system.ContainerSystem`."""
 
     def __init__(self, nodes: Sequence[str], *, image: str, dockerfile: str | None) -> None:
         """Run an image; without a ``dockerfile`` to make it by it has to be there already."""
@@ -71,7 +71,7 @@ class EtcdSystem(PlainSystem):
             applied_index=int(said.get("raftAppliedIndex", 0)),
             lease_remaining_ns=None,
             own=Reading(time.monotonic_ns(), time.time_ns()),
-            true_ns=time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW),
+            true_ns=raw_ns(),
         )
 
     def close(self) -> None:

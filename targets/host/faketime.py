@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from targets.cluster import ClockBend, ClockMode, TargetError, Unsupported
+from targets.trueclock import raw_ns
 
 from . import procfs
 from .runtime import replace
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 PPM: Final = 1_000_000
 RATE_PPM_MIN: Final = -900_000
 RATE_PPM_MAX: Final = 4_000_000
-ERROR_NS_MAX: Final = 20_000_000
 
 SHM: Final = Path("/dev/shm")  # noqa: S108 - where the library makes its own files
 
@@ -158,7 +158,7 @@ class ControlFile:
 
     def error_ns(self, status: NodeStatus) -> int:
         """Return how far a node's own clock is from what the file asks for, at the status's instant."""
-        since_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW) - status.true_ns
+        since_ns = raw_ns() - status.true_ns
         mono_ns, wall_ns = time.monotonic_ns() - since_ns, time.time_ns() - since_ns
         if self._mode is not ClockMode.RATE:
             return abs(status.own.wall_ns - wall_ns - self._off_ns)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from targets.cluster import Address
 
+NO_SILENCE: Final = "links run through gates, which acknowledge what they keep"
 HOST: Final = "127.0.0.1"
 BACKLOG: Final = 512
 RELAYS_MAX: Final = 4096

@@ -71,12 +71,12 @@ class LeaseKv:
         """Return containers, or processes on loopback."""
         config = node_config(setup)
         if setup.on is Place.DOCKER:
-            from targets.docker.leasekv import leasekv_cluster  # noqa: PLC0415 - half a second
+            from targets.docker import leasekv as containers  # noqa: PLC0415 - half a second
 
-            return leasekv_cluster(config, run_dir, clock=setup.clock, gates=gates)
-        from targets.local.cluster import LocalCluster  # noqa: PLC0415 - where they are meant
+            return containers.leasekv_cluster(config, run_dir, clock=setup.clock, gates=gates)
+        from targets.local import leasekv as processes  # noqa: PLC0415 - where they are meant
 
-        return LocalCluster(config, run_dir, clock=setup.clock, keep=setup.keep)
+        return processes.leasekv_cluster(config, run_dir, clock=setup.clock, keep=setup.keep)
 
     def client(self, setup: Setup) -> LeaseKvClient:
         """Return a client that waits as long as the plan says."""

@@ -1,8 +1,9 @@
-"""A leasekv cluster as processes on loopback: no root, no container, nothing installed.
+"""A cluster as processes on loopback: no root, no container, nothing installed.
 
 The harness's own process is the network: every directed link runs through a gate in its event loop, so
 a cut takes hold between two bytes, with no packet filter. What was started is written down in a private
-runtime directory before anyone can forget it. Everything asked about a node is read afresh.
+runtime directory before anyone can forget it. Everything asked about a node is read afresh. What is run,
+and how it is asked, is the `ProcessSystem`'s.
 
 All of it belongs to the thread that starts it: nodes die with that thread, and gates live in its loop.
 """
@@ -10,16 +11,11 @@ All of it belongs to the thread that starts it: nodes die with that thread, and 
 from __future__ import annotations
 
 import asyncio
-import os
 import re
-import time
 from typing import TYPE_CHECKING, Final
-
-import msgspec
 
 from targets.cluster import (
     ClockBend,
-    ClockMode,
     Link,
     LinkState,
     NodeStatus,
@@ -30,124 +26,25 @@ from targets.cluster import (
     Unsupported,
 )
 from targets.host import faketime
-from targets.host.faketime import ControlFile
-from targets.host.gate import Port
-from targets.host.runtime import Runtime, replace
-from targets.leasekv import admin
-from targets.leasekv.admin_client import AdminClient
-from targets.leasekv.place import NodePlace, Start
+from targets.host.gate import NO_SILENCE
+from targets.host.runtime import Runtime
+from targets.system import bend_clock
 
 from .links import Links
-from .process import NodeProcess, environment, python
+from .node import LocalNode
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Sequence
     from pathlib import Path
 
     from targets.cluster import Address
-    from targets.leasekv.config import NodeConfig
 
-NO_SILENCE: Final = "links run through gates, which acknowledge what they keep"
-READY_S: Final = 30.0
-STATUS_S: Final = 0.5
-KNOB_S: Final = 2.0
-PROBE_S: Final = 0.02
-LOG_TAIL: Final = 20
+    from .system import ProcessSystem
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,32}")
-
-
-class LocalNode:
-    """One node: where it lives, and its process while there is one."""
-
-    def __init__(self, config: NodeConfig, runtime: Runtime, run_dir: Path, mode: ClockMode) -> None:
-        self.name = config.node
-        self.log = run_dir / "logs" / f"{self.name}.log"
-        self.peer_port = Port()
-        self.client_port = Port()
-        self.admin = AdminClient(self.name, runtime.admin_socket(self.name))
-        self.clock = ControlFile(runtime.directory("clock", self.name), mode)
-        self.process: NodeProcess | None = None
-        self._config = config
-        self._runtime = runtime
-        self._evidence = run_dir.absolute() / "evidence" / f"{self.name}.jsonl"  # a node runs elsewhere
-        self._data = runtime.directory("data", self.name)
-
-    def spawn(self, peers: dict[str, tuple[str, int]]) -> None:
-        """Start the process and write it down."""
-        env = environment(self.clock.environment())
-        place = NodePlace(
-            cluster=self._runtime.path.name,
-            peer_address=self.peer_port.address,
-            client_address=self.client_port.address,
-            peers=peers,
-            data_dir=str(self._data),
-            evidence=str(self._evidence),
-            admin=str(self._runtime.admin_socket(self.name)),
-            parent_pid=os.getpid(),
-            spawned_ns=time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW),
-        )
-        start = self._runtime.path / f"{self.name}.json"
-        replace(start, msgspec.json.encode(Start(config=self._config, place=place)))
-        command = python("targets.leasekv.node", str(start))
-        self.process = NodeProcess(self.name, command, env=env, cwd=self._runtime.path, log=self.log)
-        self._runtime.record(self.name, self.process.identity)
-
-    def state(self) -> ProcessState:
-        """Read what the process does."""
-        return ProcessState.GONE if self.process is None else self.process.state()
-
-    async def status(self) -> NodeStatus | None:
-        """Ask the node; None if it does not answer."""
-        if self.state() is not ProcessState.RUNNING:
-            return None
-        return await self.admin.status(within_s=STATUS_S)
-
-    async def until_ready(self) -> None:
-        """Wait until the node answers, and see that its clocks are what they should be."""
-        deadline_s = time.monotonic() + READY_S
-        before_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
-        while (status := await self.status()) is None:
-            if self.process is not None and (code := self.process.exit_code) is not None:
-                raise TargetError(
-                    f"{self.name} ended with code {code} as it started: {self.last_words()}"
-                )
-            if time.monotonic() > deadline_s:
-                raise TargetError(
-                    f"{self.name} did not answer within {READY_S:g} s of its start: {self.last_words()}"
-                )
-            await asyncio.sleep(PROBE_S)
-        assert self.process is not None
-        self.clock.started(self.process.identity.pid)
-        if not before_ns <= status.true_ns <= time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW):
-            raise TargetError(f"{self.name} does not read the true clock: it says {status.true_ns} ns")
-
-    def last_words(self) -> str:
-        """Return the last line of the node's log and then its end, as the last part of a message."""
-        lines = self.log.read_text(errors="replace").splitlines() if self.log.exists() else []
-        last = next((line for line in reversed(lines) if line.strip()), "its log is empty")
-        told = "\n".join(f"  {line}" for line in lines[-LOG_TAIL:]) or "  (nothing)"
-        return f"{last}\nThe end of {self.log}:\n{told}"
-
-    async def ask(self, question: admin.Ask) -> None:
-        """Have the node do something; `Unsupported` if it cannot hear, ``TimeoutError`` if unsure."""
-        if self.state() is not ProcessState.RUNNING:
-            raise Unsupported(f"{self.name} is {self.state().value} and cannot be asked")
-        await self.admin.turn(question, within_s=KNOB_S)
-
-    async def end(self) -> None:
-        """Kill and reap the process, and remove what the preload left."""
-        process = self.process
-        self.admin.close()
-        if process is not None:
-            await process.kill()
-            faketime.sweep(process.identity.pid)
-            self.process = None  # not sooner: what does not die is still there for the next `end`
-
-    def close(self) -> None:
-        """Give the ports back."""
-        self.peer_port.close()
-        self.client_port.close()
+_ITS_OWN: Final = frozenset(
+    {Primitive.PAUSE, Primitive.KILL, Primitive.LINKS, Primitive.CLIENT_LINKS, Primitive.DELAY}
+)
 
 
 async def _all(work: Iterable[Coroutine[None, None, None]]) -> None:
@@ -164,25 +61,16 @@ async def _all(work: Iterable[Coroutine[None, None, None]]) -> None:
 class LocalCluster:
     """See `targets.cluster.Cluster`.
 
-    ``config`` is every node's, its ``node`` apart. Evidence and logs go into ``run_dir``; data, sockets
-    and clocks into a private directory that is gone after `stop`; with ``keep`` the data is copied to
-    ``data/`` in ``run_dir`` before that.
+    Logs go into ``run_dir``; data, sockets and clocks into a private directory that is gone after
+    `stop`; with ``keep`` the data is copied to ``data/`` in ``run_dir`` before that.
     """
 
-    def __init__(
-        self,
-        config: NodeConfig,
-        run_dir: Path,
-        *,
-        clock: ClockMode = ClockMode.NONE,
-        keep: bool = False,
-    ) -> None:
-        for name in config.nodes:
+    def __init__(self, system: ProcessSystem, run_dir: Path, *, keep: bool = False) -> None:
+        for name in system.nodes:
             if not _NAME.fullmatch(name):
                 raise ValueError(f"a node cannot be called {name!r}: letters, digits, - and _ only")
-        self._config = config
+        self._system = system
         self._run_dir = run_dir
-        self._mode = clock
         self._keep = keep
         self._runtime: Runtime | None = None
         self._links: Links | None = None
@@ -191,20 +79,13 @@ class LocalCluster:
     @property
     def nodes(self) -> Sequence[str]:
         """Names of all nodes, in order."""
-        return self._config.nodes
+        return self._system.nodes
 
     def supports(self, primitive: Primitive) -> str | None:
         """Return why a primitive cannot be had here, None if it can."""
-        match primitive:
-            case Primitive.CLOCK_WALL | Primitive.CLOCK_RATE:
-                wanted = ClockMode.WALL if primitive is Primitive.CLOCK_WALL else ClockMode.RATE
-                if self._mode is wanted:
-                    return faketime.unavailable(wanted)
-                return f"the clocks were armed for {self._mode.value}, not for {wanted.value}"
-            case Primitive.SILENCE:
-                return NO_SILENCE
-            case _:
-                return None
+        if primitive is Primitive.SILENCE:
+            return NO_SILENCE
+        return None if primitive in _ITS_OWN else self._system.unsupported(primitive)
 
     async def start(self) -> None:
         """Start every node at once and wait until each answers."""
@@ -213,14 +94,16 @@ class LocalCluster:
                 "the harness runs under libfaketime itself: its clock would be worth nothing"
             )
         try:
-            for part in ("evidence", "logs"):
-                (self._run_dir / part).mkdir(parents=True, exist_ok=True)
+            logs = self._run_dir / "logs"
+            logs.mkdir(parents=True, exist_ok=True)
             self._runtime = Runtime(self._run_dir.name)
+            self._system.prepare(self._runtime)
             for name in self.nodes:
-                config = msgspec.structs.replace(self._config, node=name)
-                self._nodes[name] = LocalNode(config, self._runtime, self._run_dir, self._mode)
+                log = logs / f"{name}.log"
+                self._nodes[name] = LocalNode(name, self._system, self._runtime, log=log)
             self._links = Links(
                 self.nodes,
+                one_way_dials=self._system.one_way_dials,
                 peer_addresses={name: node.peer_port.address for name, node in self._nodes.items()},
                 client_addresses={name: node.client_port.address for name, node in self._nodes.items()},
             )
@@ -246,6 +129,7 @@ class LocalCluster:
         ended = await asyncio.gather(
             *(node.end() for node in self._nodes.values()), return_exceptions=True
         )
+        self._system.close()
         if self._links is not None:
             self._links.close()
         for node in self._nodes.values():
@@ -328,27 +212,31 @@ class LocalCluster:
         return self._running().state(link)
 
     async def bend_clock(self, node: str, bend: ClockBend) -> None:
-        """Bend a node's clocks; one that can answer must show it, or the harness has failed."""
-        found = self._node(node)
-        found.clock.bend(bend)
-        status = await found.status()
-        if status is not None and (error_ns := found.clock.error_ns(status)) > faketime.ERROR_NS_MAX:
-            raise TargetError(
-                f"the clock of {node} was bent by {bend} but is {error_ns / 1e6:.1f} ms off that"
-            )
+        """Bend a node's clocks."""
+        self._node(node)
+        await bend_clock(self._system, node, bend, ask=self.status)
 
     async def campaign(self, node: str) -> None:
         """Ask a node to campaign."""
-        await self._node(node).ask(admin.Campaign())
+        self._check_awake(node)
+        await self._system.campaign(node)
 
     async def set_apply_delay(self, node: str, delay_ns: int) -> None:
         """Make a node apply late."""
-        await self._node(node).ask(admin.SetApplyDelay(delay_ns))
+        self._check_awake(node)
+        await self._system.set_apply_delay(node, delay_ns)
 
     async def set_sync_delay(self, node: str, delay_ns: int) -> None:
         """Make a node's syncs late."""
-        await self._node(node).ask(admin.SetSyncDelay(delay_ns))
+        self._check_awake(node)
+        await self._system.set_sync_delay(node, delay_ns)
 
     async def set_disk_room(self, node: str, room_bytes: int | None) -> None:
         """Leave a node's disk only so much room."""
-        await self._node(node).ask(admin.SetDiskRoom(room_bytes))
+        self._check_awake(node)
+        await self._system.set_disk_room(node, room_bytes)
+
+    def _check_awake(self, node: str) -> None:
+        """Raise `Unsupported` unless the node can hear."""
+        if (state := self.state(node)) is not ProcessState.RUNNING:
+            raise Unsupported(f"{node} is {state.value} and cannot be asked")

@@ -1,12 +1,13 @@
 """All directed links of one cluster, each through a gate of its own.
 
-``n1`` dials ``n2`` at the gate of ``Link("n1", "n2")``, and only n1 speaks on that connection; what n2
-says travels through the gate of ``Link("n2", "n1")``. Clients dial a node at its client gate, where
-requests run in ``Link(CLIENTS, node)`` and answers in ``Link(node, CLIENTS)``.
+``n1`` dials ``n2`` at the gate of ``Link("n1", "n2")``. What n2 says on that connection is held and
+delayed as its own link is; where only the dialer speaks, it says nothing there but that it is gone.
+Clients dial a node at its client gate, where requests run in ``Link(CLIENTS, node)`` and answers in
+``Link(node, CLIENTS)``.
 
-A dropped link resets the connection it carries. For a link between peers that is the one its *source*
-dialed; the other direction stays as it is. A client's connection carries both directions, so either of
-them resets it.
+A dropped link resets the connections it carries. With ``one_way_dials`` that is the one its *source*
+dialed, and the other direction stays as it is; else every connection between the two. A client's
+connection carries both directions, so either of them resets it.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class Links:
         self,
         nodes: Sequence[str],
         *,
+        one_way_dials: bool,
         peer_addresses: Mapping[str, Address],
         client_addresses: Mapping[str, Address],
     ) -> None:
@@ -46,7 +48,10 @@ class Links:
                 if peer != node:
                     there, back = self._lanes[Link(peer, node)], self._lanes[Link(node, peer)]
                     self._gates[Link(peer, node)] = Gate(
-                        peer_addresses[node], forward=there, backward=back, resets_with=(there,)
+                        peer_addresses[node],
+                        forward=there,
+                        backward=back,
+                        resets_with=(there,) if one_way_dials else (there, back),
                     )
 
     def client_address(self, node: str) -> Address:

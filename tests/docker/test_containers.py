@@ -33,7 +33,7 @@ from targets.docker import netns, packets, project
 from targets.docker.cluster import DockerCluster
 from targets.docker.engine import Engine, EngineAbsentError, EngineSilentError
 from targets.docker.heal import heal
-from targets.docker.leasekv import LeaseKvSystem, leasekv_cluster
+from targets.docker.leasekv import LeaseKvContainers, leasekv_cluster
 from targets.docker.links import PacketLinks
 from targets.docker.template import Service, compose_file
 from targets.host import procfs, runtime
@@ -197,7 +197,7 @@ def test_the_harness_makes_what_the_compose_file_says(tmp_path: Path, compose: l
 
 def test_a_missing_image_that_nobody_builds_is_named(tmp_path: Path) -> None:
     async def run() -> None:
-        system = LeaseKvSystem(SHORT, tmp_path / "run")
+        system = LeaseKvContainers(SHORT, tmp_path / "run")
         system.services = {
             name: Service(name=name, image="lantern-no-such-image") for name in system.services
         }

@@ -385,7 +385,9 @@ def test_a_dropped_peer_link_leaves_the_connection_of_the_other_direction() -> N
             "n2": await loop.create_server(lambda: Server(ends["n2"]), "127.0.0.1", 0),
         }
         addresses = {name: server.sockets[0].getsockname() for name, server in servers.items()}
-        links = Links(("n1", "n2"), peer_addresses=addresses, client_addresses=addresses)
+        links = Links(
+            ("n1", "n2"), one_way_dials=True, peer_addresses=addresses, client_addresses=addresses
+        )
         for name in ends:
             links.set_up(name, up=True)
         n1_to_n2, n2_to_n1 = Link("n1", "n2"), Link("n2", "n1")

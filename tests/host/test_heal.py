@@ -29,11 +29,11 @@ import asyncio, sys
 from pathlib import Path
 from targets.cluster import ClockMode
 from targets.leasekv.config import NodeConfig
-from targets.local.cluster import LocalCluster
+from targets.local.leasekv import leasekv_cluster
 
 async def run():
     config = NodeConfig(node="n1", nodes=("n1", "n2", "n3"))
-    cluster = LocalCluster(config, Path(sys.argv[1]), clock=ClockMode.RATE)
+    cluster = leasekv_cluster(config, Path(sys.argv[1]), clock=ClockMode.RATE)
     await cluster.start()
     await cluster.pause("n1")
     pids = (node.process.identity.pid for node in cluster._nodes.values())

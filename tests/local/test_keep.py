@@ -9,7 +9,7 @@ import pytest
 
 from targets.clock import MS
 from targets.leasekv.config import NodeConfig
-from targets.local.cluster import LocalCluster
+from targets.local.leasekv import leasekv_cluster
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ ALONE = NodeConfig(
 @pytest.mark.parametrize("keep", [True, False])
 def test_data_is_kept_if_asked_for(tmp_path: Path, *, keep: bool) -> None:
     async def run() -> None:
-        cluster = LocalCluster(ALONE, tmp_path / "run", keep=keep)
+        cluster = leasekv_cluster(ALONE, tmp_path / "run", keep=keep)
         await cluster.start()
         await cluster.stop()
 

@@ -22,12 +22,15 @@ from targets.leasekv import admin, node, wire
 from targets.leasekv.config import NodeConfig
 from targets.leasekv.messages import Op, Request, Response
 from targets.leasekv.place import NodePlace, Start
-from targets.local.cluster import LocalCluster, LocalNode
+from targets.local.leasekv import leasekv_cluster
 from targets.local.process import NodeProcess, environment, python
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
+
+    from targets.local.cluster import LocalCluster
+    from targets.local.node import LocalNode
 
 pytestmark = pytest.mark.processes
 
@@ -38,7 +41,7 @@ ALONE = NodeConfig(
 
 def on_one(tmp_path: Path, work: Callable[[LocalCluster, LocalNode], Awaitable[None]]) -> None:
     async def run() -> None:
-        cluster = LocalCluster(ALONE, tmp_path / "run")
+        cluster = leasekv_cluster(ALONE, tmp_path / "run")
         await cluster.start()
         try:
             await work(cluster, cluster._nodes["n1"])
@@ -46,6 +49,10 @@ def on_one(tmp_path: Path, work: Callable[[LocalCluster, LocalNode], Awaitable[N
             await cluster.stop()
 
     asyncio.run(run())
+
+
+def evidence(tmp_path: Path) -> Path:
+    return tmp_path / "run/evidence/n1.jsonl"
 
 
 async def ask(cluster: LocalCluster, op: Op, value: object = None) -> Response:
@@ -84,7 +91,7 @@ def test_a_full_disk_ends_the_node_with_a_reason_and_loses_nothing_acknowledged(
         assert (await ask(cluster, Op.WRITE, 0)).code is None
         process = one.process
         assert process is not None
-        room = max(path.stat().st_size for path in (one._evidence, one._data / "wal")) + 900
+        room = max(path.stat().st_size for path in (evidence(tmp_path), one._data / "wal")) + 900
         resource.prlimit(process.identity.pid, resource.RLIMIT_FSIZE, (room, room))
         acknowledged = 0
         with suppress(ConnectionError):
@@ -129,15 +136,15 @@ def test_a_torn_log_is_cut_with_a_note_and_a_damaged_one_is_refused(tmp_path: Pa
 
 
 def test_evidence_goes_on_in_the_same_file_after_a_kill(tmp_path: Path) -> None:
-    async def work(cluster: LocalCluster, one: LocalNode) -> None:
+    async def work(cluster: LocalCluster, _one: LocalNode) -> None:
         await led(cluster)
         await cluster.kill("n1")
-        with one._evidence.open("ab") as file:
+        with evidence(tmp_path).open("ab") as file:
             file.write(b'{"node":"n1","own_')
         await cluster.restart("n1")
 
     on_one(tmp_path, work)
-    data = (tmp_path / "run/evidence/n1.jsonl").read_bytes()
+    data = evidence(tmp_path).read_bytes()
     facts = [line.what for line in evidence_lines.read(data, "n1")]
     assert [fact.boot for fact in facts if isinstance(fact, Booted)] == [1, 2]
 

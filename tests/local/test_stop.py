@@ -11,7 +11,7 @@ import pytest
 from targets.cluster import ProcessState, TargetError
 from targets.host import procfs
 from targets.leasekv.config import NodeConfig
-from targets.local.cluster import LocalCluster
+from targets.local.leasekv import leasekv_cluster
 from targets.local.process import NodeProcess
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def test_a_node_that_does_not_die_is_kept_on_the_books_until_it_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def work() -> None:
-        cluster = LocalCluster(
+        cluster = leasekv_cluster(
             NodeConfig(node="n1", nodes=("n1", "n2", "n3")), tmp_path / f"r-{os.getpid()}"
         )
         await cluster.start()
@@ -54,10 +54,10 @@ def test_a_stop_that_fails_too_does_not_hide_why_the_start_did(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def work() -> None:
-        cluster = LocalCluster(NodeConfig(node="n1", nodes=("n1",)), tmp_path / f"s-{os.getpid()}")
+        cluster = leasekv_cluster(NodeConfig(node="n1", nodes=("n1",)), tmp_path / f"s-{os.getpid()}")
         with monkeypatch.context() as patched:
             patched.setattr(NodeProcess, "kill", survive)
-            patched.setattr("targets.local.cluster.READY_S", 0.0)
+            patched.setattr("targets.local.node.READY_S", 0.0)
             with pytest.raises(TargetError, match="of its start") as caught:
                 await cluster.start()
         assert caught.value.__notes__ == ["n1 did not die within 10 s: it is running"]
