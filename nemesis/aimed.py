@@ -1,8 +1,8 @@
 """The aimed schedules: one file a mistake, each making exactly the danger that mistake is blind to.
 
 They lie in ``nemesis/schedules`` and travel in the wheel. With the rule intact each of them is harmless,
-so they double as the hardest episodes of an ordinary run. Others are aimed at systems that are not ours;
-`targets.catalog` names them.
+so they double as the hardest episodes of an ordinary run. Others are aimed at a system as such; a
+target names those that are aimed at it.
 """
 
 from __future__ import annotations

@@ -11,18 +11,26 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final, cast
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from .host.heal import Healed
     from .target import Target
 
-_MADE_IN: Final = {
+SYSTEMS: Final = {
     "leasekv": "targets.leasekv.target:LEASEKV",
     "etcd": "targets.etcd.target:ETCD",
     "etcd-current": "targets.etcd.target:ETCD_CURRENT",
 }
-_OWN: Final = "targets.attach.target:Attached"
+OWN: Final = "targets.attach.target:Attached"
 
-NAMES: Final = tuple(_MADE_IN)
-DEFAULT: Final = NAMES[0]
+DEFAULT: Final = next(iter(SYSTEMS))
 """What is tested if nobody says what."""
+
+HEALERS: Final = {
+    "containers": "targets.docker.heal:heal",
+    "attached clusters": "targets.attach.record:heal",
+}
+"""Who heals at a container engine what a dead run left there, in this order."""
 
 
 def is_file(name: str) -> bool:
@@ -37,10 +45,16 @@ def find(name: str) -> Target:
     ``KeyError`` if there is no such name, `targets.cluster.TargetError` if the file will not do.
     """
     if is_file(name):
-        return cast("Target", resolve_name(_OWN)(name))
-    return cast("Target", resolve_name(_MADE_IN[name]))
+        return cast("Target", resolve_name(OWN)(name))
+    return cast("Target", resolve_name(SYSTEMS[name]))
 
 
 def every() -> tuple[Target, ...]:
     """Return the targets that have a name of their own."""
-    return tuple(map(find, NAMES))
+    return tuple(map(find, SYSTEMS))
+
+
+def heal(healer: str, run: str | None = None, *, dry: bool = False) -> Awaitable[tuple[Healed, ...]]:
+    """Have one of the `HEALERS` heal every dead run, or only the one of this name."""
+    made = cast("Callable[..., Awaitable[tuple[Healed, ...]]]", resolve_name(HEALERS[healer]))
+    return made(run, dry=dry)

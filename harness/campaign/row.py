@@ -11,6 +11,7 @@ import msgspec
 from harness.outcome import Outcome
 from harness.run.run import run as run_plan
 from harness.run.simulate import judge_recording, keep, name_of, simulate
+from targets.target import Place
 
 if TYPE_CHECKING:
     from harness.plan.plan import Plan
@@ -50,7 +51,7 @@ def row_of(entry: Entry, seed: int, store: str) -> Row:
     began_s, began_cpu_s = time.monotonic(), time.process_time()
     try:
         plan = entry.plan(seed)
-        row = _simulated(entry, plan, store) if plan.on == "sim" else _real(entry, plan, store)
+        row = _simulated(entry, plan, store) if plan.on is Place.SIM else _real(entry, plan, store)
     except Exception as error:  # noqa: BLE001 - one run of many: told by its row
         row = Row(
             name=entry.name,

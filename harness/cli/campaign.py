@@ -15,6 +15,7 @@ from harness.campaign.campaign import Campaign, Wanted
 from harness.campaign.entries import Drawn, catalog, chosen, from_file
 from harness.campaign.table import table
 from harness.plan import PlanError
+from targets.target import Place
 
 from . import options
 
@@ -43,7 +44,12 @@ def _budget(_: click.Context, __: click.Parameter, text: str | None) -> float | 
 @click.option("--catalog", "all_of_it", is_flag=True, help="Every mistake and every policy.")
 @click.option("--swarm", is_flag=True, help="Draw every seed on its own, knowing of no mistake.")
 @click.option("--only", multiple=True, metavar="NAME", help="Only these names.")
-@click.option("--on", type=click.Choice(["sim", "local"]), default="sim", help="Where the nodes run.")
+@click.option(
+    "--on",
+    type=options.places(Place.SIM, Place.LOCAL),
+    default=Place.SIM.value,
+    help="Where the nodes run.",
+)
 @click.option("--seeds", type=options.COUNT, help=f"Seeds of each name.  [default: {SEEDS}]")
 @click.option("--first-seed", type=click.IntRange(min=0), default=0, help="The first of them.")
 @click.option("--jobs", type=options.COUNT, help="Processes to use.  [default: the cores; 1 on local]")
@@ -76,7 +82,7 @@ def campaign(  # noqa: PLR0913 - one parameter an option
     """
     if (campaign_file is None) is not all_of_it:
         raise click.UsageError("say what to run: a campaign file, or --catalog")
-    if swarm and on != "sim":
+    if swarm and on != Place.SIM:
         raise click.UsageError("a swarm is drawn for --on sim")
     try:
         if campaign_file is not None:
@@ -90,7 +96,7 @@ def campaign(  # noqa: PLR0913 - one parameter an option
     wanted = Wanted(
         seeds=seeds or SEEDS,
         first_seed=first_seed,
-        jobs=jobs or (os.cpu_count() or 1 if on == "sim" else 1),
+        jobs=jobs or (os.cpu_count() or 1 if on == Place.SIM else 1),
         budget_s=budget,
         until_violation=until is not None,
     )

@@ -12,6 +12,7 @@ from harness.outcome import Outcome
 from harness.report.escape import plain
 from harness.report.fold import folded
 from targets.cluster import ClockMode
+from targets.target import Place
 
 from . import options, probes
 from .probes import Finding, Standing
@@ -42,8 +43,8 @@ PROBES: Final[dict[str, Callable[[], Finding]]] = {
 @click.command()
 @click.option(
     "--on",
-    type=click.Choice(["local", "docker"]),
-    default="local",
+    type=options.places(Place.LOCAL, Place.DOCKER),
+    default=Place.LOCAL.value,
     show_default=True,
     help="Where runs go.",
 )
@@ -68,7 +69,7 @@ def doctor(output: Output, /, on: str, *, as_json: bool) -> Outcome:
 def _look(on: str) -> list[Finding]:
     """Probe one thing after the other; under a bent clock no wait of ours could be trusted to end."""
     asked = dict(PROBES)
-    if on == "docker":
+    if on == Place.DOCKER:
         from . import container_probes  # noqa: PLC0415 - half a second
 
         del asked["docker-engine"]  # there it is needed, and probed as such

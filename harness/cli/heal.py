@@ -14,13 +14,14 @@ from harness.outcome import Outcome
 from harness.report.escape import plain
 from harness.store.errors import NotARun
 from harness.store.rundir import existing
+from targets import catalog
 from targets.host import heal as local
 from targets.host.heal import Healed
 
 from . import options
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterator
+    from collections.abc import Iterator
 
     from .output import Output
 
@@ -73,25 +74,22 @@ def _containers(run_id: str | None, *, dry: bool) -> tuple[tuple[Healed, ...], s
     """
     if not ENGINE_SOCKET.exists() and "DOCKER_HOST" not in os.environ:
         return (), None
-    from targets.attach import record  # noqa: PLC0415 - half a second
-    from targets.docker import heal as containers  # noqa: PLC0415
-    from targets.docker.engine import EngineAbsentError  # noqa: PLC0415
+    from targets.docker.engine import EngineAbsentError  # noqa: PLC0415 - half a second
 
-    async def isolated(whose: str, healing: Awaitable[tuple[Healed, ...]]) -> tuple[Healed, ...]:
+    async def isolated(healer: str) -> tuple[Healed, ...]:
         try:
-            return await healing
+            return await catalog.heal(healer, run_id, dry=dry)
         except EngineAbsentError as error:
             absent.append(str(error))
             return ()
         except Exception as error:  # noqa: BLE001 - whatever one healer meets, the others are heard
-            return (_broken(whose, error),)
+            return (_broken(healer, error),)
 
-    async def both() -> tuple[Healed, ...]:
-        made = await isolated("containers", containers.heal(run_id, dry=dry))
-        return (*made, *await isolated("attached clusters", record.heal(run_id, dry=dry)))
+    async def all_of_them() -> tuple[Healed, ...]:
+        return tuple([healed for healer in catalog.HEALERS for healed in await isolated(healer)])
 
     absent: list[str] = []
-    return asyncio.run(both()), next(iter(absent), None)
+    return asyncio.run(all_of_them()), next(iter(absent), None)
 
 
 def _processes(run_id: str | None, *, dry: bool) -> tuple[Healed, ...]:

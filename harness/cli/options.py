@@ -14,6 +14,8 @@ from harness.report.escape import plain
 if TYPE_CHECKING:
     from enum import StrEnum
 
+    from targets.target import Place
+
 INITIAL_CHARS_SHOWN: Final = 60
 
 FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -43,6 +45,11 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, and 
 def words(enum: type[StrEnum]) -> click.Choice[str]:
     """Return the choice of an enum's values."""
     return click.Choice([word.value for word in enum])
+
+
+def places(*where: Place) -> click.Choice[str]:
+    """Return the choice of places, for a verb that knows what to do in these."""
+    return click.Choice([place.value for place in where])
 
 
 def json_value(_: click.Context, __: click.Parameter, text: str) -> Any:

@@ -17,6 +17,7 @@ from harness.store import rundir
 from harness.store.errors import NotARun, StoreError
 from harness.store.files import read_bounded
 from harness.store.rundir import PLAN_MAX_BYTES, RunDir
+from targets.target import Place
 
 from . import options
 
@@ -30,7 +31,9 @@ STORE: Final = Path("runs")
 
 @click.command()
 @click.argument("run_dir", metavar="RUN_DIR", type=click.Path(path_type=Path))
-@click.option("--on", type=click.Choice(["sim", "local"]), help="Where.  [default: where it ran]")
+@click.option(
+    "--on", type=options.places(Place.SIM, Place.LOCAL), help="Where.  [default: where it ran]"
+)
 @click.option("--times", type=options.COUNT, default=1, help="How often.")
 @click.option(
     "--by",
@@ -73,7 +76,7 @@ def replay(
 
 def _try(plan: Plan, directory: RunDir, output: Output, *, exact: bool) -> tuple[dict[str, Any], bool]:
     """Return what came of one try, and whether a signal cut it short."""
-    if plan.on != "sim":
+    if plan.on is not Place.SIM:
         result = run_plan(plan, store_dir=STORE, say=output.story)
         told: dict[str, Any] = {
             "outcome": result.outcome.value,
@@ -97,7 +100,7 @@ def _try(plan: Plan, directory: RunDir, output: Output, *, exact: bool) -> tuple
 
 
 def _simulated(directory: RunDir) -> bool:
-    return plan_from(directory.plan, {}).on == "sim"
+    return plan_from(directory.plan, {}).on is Place.SIM
 
 
 def _roles(directory: RunDir) -> dict[str, str]:

@@ -64,8 +64,8 @@ def run(
 ) -> Outcome:
     """Run a plan (or the main job) against a cluster and judge what was seen.
 
-    Without arguments: three leasekv nodes as processes on loopback, policy lease-renew, under clock,
-    pause and partition faults for twenty seconds.
+    Without arguments: three nodes of our own store as processes on loopback, which read from a lease
+    that heartbeats renew, under clock, pause and partition faults for twenty seconds.
     """
     given = {key: value for key, value in asked.items() if value not in (None, ())}
     if "compose" in given:

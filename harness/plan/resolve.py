@@ -19,7 +19,7 @@ import msgspec
 from harness.run.generator import seats_min
 from nemesis import aimed
 from nemesis.schedule import ScheduleError
-from targets.catalog import DEFAULT, NAMES, find, is_file
+from targets.catalog import DEFAULT, SYSTEMS, find, is_file
 from targets.cluster import ClockMode, TargetError
 from targets.target import TAKEN_BY_SOME, UnfitError
 
@@ -71,12 +71,11 @@ def resolve(draft: Draft, *, fresh_seed: int, where: Callable[[str], str] | None
 def _target(draft: Mapping[str, Given]) -> Target:
     """Return what is tested."""
     name = draft["target"].value if "target" in draft else DEFAULT
-    if is_file(name):
-        if not draft["target"].option:
-            sentence = "a Python file is code, and runs only if it is named by --target"
-            raise PlanError(sentence, where=_where(draft, "target"))
-    elif name not in NAMES:
-        raise PlanError(unknown(name, "target", NAMES), where=_where(draft, "target"))
+    if is_file(name) and not draft["target"].option:
+        sentence = "a Python file is code, and runs only if it is named by --target"
+        raise PlanError(sentence, where=_where(draft, "target"))
+    if not is_file(name) and name not in SYSTEMS:
+        raise PlanError(unknown(name, "target", SYSTEMS), where=_where(draft, "target"))
     try:
         return find(name)
     except TargetError as error:

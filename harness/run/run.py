@@ -26,6 +26,7 @@ from nemesis import means
 from nemesis.faults import Standing
 from nemesis.machine import InjectionRecord
 from targets.cluster import TargetError
+from targets.target import Place
 from targets.trueclock import raw_ns
 
 from .drive_asyncio import Drive
@@ -70,7 +71,7 @@ def run(
     cluster_of: Callable[[Plan, RunDir], Cluster] = make_cluster,
 ) -> RunResult:
     """Run a plan to its verdict. Raises `StoreError` only if no run directory can be made."""
-    if plan.on == "sim":
+    if plan.on is Place.SIM:
         with Stop() as stop:
             return run_simulated(plan, store_dir=store_dir, out=out, say=say, stop=stop)
     directory = store.create(plan.name, store=store_dir, out=out)

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from cli_lantern import Lantern
 
+from harness.plan import plan_from
+from harness.plan.dump import dump
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -49,6 +52,15 @@ def test_what_cannot_be_shrunk_ends_in_seven(lantern: Lantern) -> None:
     assert lantern("run", *quiet, "--out", "quiet").returncode == 4
     ended = lantern("shrink", "quiet", "--json")
     assert (ended.returncode, json.loads(ended.stdout)["outcome"]) == (7, "expectation-missed")
+
+
+def test_what_is_not_simulated_is_not_shrunk(lantern: Lantern) -> None:
+    run = lantern.place / "run"
+    run.mkdir()
+    (run / "plan.yaml").write_bytes(dump(plan_from(None, {"target": "etcd", "seed": 1})))
+    ended = lantern("shrink", "run")
+    assert ended.returncode == 2
+    assert b"etcd does not run on sim; it runs on docker" in ended.stderr
 
 
 def test_a_campaign_prints_its_rows_and_its_summary(lantern: Lantern) -> None:

@@ -114,6 +114,9 @@ def test_a_file_of_runs_is_checked_before_anything_starts(tmp_path: Path) -> Non
     file.write_text("schema: 1\nruns:\n  - name: a\n    plan: {on: nowhere}\n")
     with pytest.raises(PlanError, match="nowhere"):
         from_file(file)
+    file.write_text("schema: 1\nruns:\n  - name: a\n    swarm: true\n    plan: {mistake: none-such}\n")
+    with pytest.raises(PlanError, match="unknown mistake 'none-such'"):
+        from_file(file)
     file.write_text("schema: 1\nruns:\n  - name: a\n    extra: 1\n")
     with pytest.raises(PlanError, match=r"campaign.yaml:3: .*extra"):
         from_file(file)

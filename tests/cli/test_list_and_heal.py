@@ -11,7 +11,7 @@ from checker import MODELS
 from checker.formats import FORMATS
 from harness.cli.list import TOPICS
 from nemesis import FAMILIES
-from targets.catalog import NAMES, every
+from targets.catalog import SYSTEMS, every
 from targets.host.runtime import this_host
 from targets.leasekv.mistakes import MISTAKES
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cli_lantern import Lantern
 
 KNOWN = {
-    "targets": set(NAMES),
+    "targets": set(SYSTEMS),
     "workloads": {"register"},
     "policies": {mode for target in every() for mode in target.modes},
     "mistakes": set(MISTAKES),

@@ -11,7 +11,7 @@ from harness.plan.draft import unknown
 from harness.plan.dump import dump
 from nemesis import AIMED, aimed
 from nemesis import dump as dump_schedule
-from targets.catalog import NAMES
+from targets.catalog import SYSTEMS
 from targets.cluster import ClockMode
 from targets.leasekv.mistakes import MISTAKES
 from targets.leasekv.target import node_config
@@ -210,7 +210,7 @@ def test_a_run_that_is_replayed_elsewhere_leaves_its_old_places_ways_behind(tmp_
     assert (kept.on, kept.keep) == ("sim", False)
 
 
-@pytest.mark.parametrize("target", NAMES)
+@pytest.mark.parametrize("target", SYSTEMS)
 def test_what_is_asked_for_and_is_the_default_is_no_contradiction(target: str) -> None:
     options = {"readindex_one_in": 0, "keep_rules": [], "links": "auto", "read_timeout_ns": 600_000_000}
     assert plan_from(None, {"seed": 1, "target": target, **options}).target == target
