@@ -676,10 +676,11 @@ def test_a_full_disk_ends_a_node_in_the_middle_of_a_record_and_a_restart_finds_r
         full = FillDisk((others(cluster, node)[0],))
         (name,) = full.nodes
         boot = (await status_of(cluster, name)).boot
-        client.send(Op.WRITE, "x", 2)  # some write is on its way, and the next beat carries what is left
+        page = "x" * 1000  # a file system's room is counted in pages of some thousand bytes
+        client.send(Op.WRITE, "x", page)  # some write is on its way; the next beat carries what is left
         filling = asyncio.create_task(means.inject(cluster, full))
         while not filling.done():
-            client.send(Op.WRITE, "x", 2)
+            client.send(Op.WRITE, "x", page)
             await asyncio.sleep(0.02)
         verification = filling.result()
         assert verification.standing is Standing.INSTALLED

@@ -1,9 +1,9 @@
 """Filling nodes' disks: a write is refused with ENOSPC, in the middle of a record, and the node ends.
 
-The room is the node's own to count, in its storage layer, so the same fault is made on processes and in
-containers without a file system of its own to fill. It acknowledges the setting; a node that has nothing
-to write lives on until it has. Room comes back with every start: to heal is to free it where the node
-still lives, and to start what has ended.
+A container of ours has a file system of its own, which is made as small as what is on it. A process has
+none: there the node counts the room itself, in its storage layer, and acknowledges the setting. A node
+that has nothing to write lives on until it has. Room comes back with every start: to heal is to free it
+where the node still lives, and to start what has ended.
 """
 
 from __future__ import annotations

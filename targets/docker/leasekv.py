@@ -1,16 +1,19 @@
 """leasekv in containers: start files, evidence and admin sockets through a folder mounted in each node.
 
 A node sees its folder under the same path for every node; the evidence is a single file mounted into it,
-so that no node can write another's. Clocks bend by the image's libfaketime, whose control file is in the
-folder; when a node took its start time is read from its own shared memory, through ``/proc``.
+so that no node can write another's. Its data is on a disk of its own, which can be full. Clocks bend by
+the image's libfaketime, whose control file is in the folder; when a node took its start time is read
+from its own shared memory, through ``/proc``.
 """
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from targets.cluster import ClockMode
+from targets.cluster import ClockMode, Primitive, Unsupported
+from targets.host.disk import Disk
 from targets.host.runtime import replace
 from targets.leasekv.admin_client import AdminClient
 from targets.leasekv.container import CLIENT_PORT, DATA, GIVEN, PEER_PORT
@@ -25,7 +28,6 @@ from .template import compose_file, parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from targets.host.runtime import Runtime
     from targets.leasekv.config import NodeConfig
@@ -54,6 +56,8 @@ class LeaseKvContainers(LeaseKvSystem):
         self._folders: dict[str, Path] = {}
         self._addresses: dict[str, str] = {}
         self._peers: dict[str, Mapping[str, str]] = {}
+        self._no_disk: str | None = None
+        self._disks: dict[str, Disk] = {}
 
     def prepare(self, runtime: Runtime) -> None:
         """Make every node's folder."""
@@ -64,6 +68,10 @@ class LeaseKvContainers(LeaseKvSystem):
             self._folders[node] = folder
             self._admin[node] = AdminClient(node, folder / "admin")
             self._clocks[node] = ContainerClock(folder, self._mode, inside=INSIDE)
+            try:
+                self._disks[node] = Disk(runtime.directory(f"{node}-disk"))
+            except OSError as error:
+                self._no_disk = f"a disk that can be full has to be mounted, which needs root ({error})"
 
     def launch(self, node: str, address: str, peers: Mapping[str, str]) -> Launch:
         """Return how a node is created: its folder and its evidence mounted, its clocks armed."""
@@ -72,12 +80,16 @@ class LeaseKvContainers(LeaseKvSystem):
         evidence = self._evidence / f"{node}.jsonl"
         evidence.touch()
         environment = self._clocks[node].environment()
-        mounts = (Mount(self._folders[node], INSIDE), Mount(evidence, EVIDENCE))
+        disk = self._disks.get(node)
+        data = () if disk is None else (Mount(disk.path, DATA),)
+        mounts = (Mount(self._folders[node], INSIDE), Mount(evidence, EVIDENCE), *data)
         return Launch(environment=environment, mounts=mounts)
 
     def before_start(self, node: str) -> None:
         """Write the start file; the node compares its first true reading with the stamp in it."""
         self._admin[node].close()
+        if (disk := self._disks.get(node)) is not None:
+            disk.set_room(None)
         self._clocks[node].environment()
         place = NodePlace(
             cluster=self._cluster,
@@ -93,11 +105,32 @@ class LeaseKvContainers(LeaseKvSystem):
         replace(self._folders[node] / GIVEN.name, self._start_file(node, place))
 
     def after_start(self, node: str, pid: int | None) -> None:
-        """Take the start of a node's clocks from the process, where it can be looked into."""
+        """Look into the process: whether its disk is ours, and when its clocks started."""
+        disk = self._disks.get(node)
+        if disk is not None and (pid is None or not disk.is_at(Path(f"/proc/{pid}/root{DATA}"))):
+            self._no_disk = "the engine lives among other mounts than this harness"
         if self._mode is not ClockMode.NONE and (pid is None or os.geteuid() != 0):
             self._no_clock = NO_CLOCK
         else:
             super().after_start(node, pid)
+
+    def unsupported(self, primitive: Primitive) -> str | None:
+        """Return why a disk cannot be full, or a clock not be bent that way; the rest is in the node."""
+        if primitive is Primitive.DISK_ROOM:
+            return self._no_disk
+        return super().unsupported(primitive)
+
+    async def set_disk_room(self, node: str, room_bytes: int | None) -> None:
+        """Leave its disk only so much room: a write for which there is none fails with ENOSPC."""
+        if self._no_disk is not None:
+            raise Unsupported(self._no_disk)
+        self._disks[node].set_room(room_bytes)
+
+    def close(self) -> None:
+        """Drop the admin connections, and the disks: nodes that are still there keep theirs."""
+        super().close()
+        for disk in self._disks.values():
+            disk.remove()
 
 
 def leasekv_cluster(

@@ -199,9 +199,11 @@ def _creation(run: str, labels: dict[str, str], service: Service, launch: Launch
     name = f"{run}-{service.name}"
 
     def make(client: Client) -> str:
-        for volume in service.volumes:
+        given = {one.inside for one in launch.mounts}
+        volumes = [volume for volume in service.volumes if volume.mount not in given]
+        for volume in volumes:
             client.api.create_volume(f"{name}-{volume.name}", labels=labels)
-        binds = [f"{name}-{one.name}:{one.mount}" for one in service.volumes]
+        binds = [f"{name}-{one.name}:{one.mount}" for one in volumes]
         binds += [f"{one.host}:{one.inside}" for one in launch.mounts]
         host = client.api.create_host_config(
             binds=binds,

@@ -23,7 +23,10 @@ class Mount(msgspec.Struct, frozen=True):
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
-    """What a node's container is created with besides its service in the compose file."""
+    """What a node's container is created with besides its service in the compose file.
+
+    Something mounted where the service has a volume takes that volume's place.
+    """
 
     command: tuple[str, ...] | None = None
     environment: dict[str, str] = {}

@@ -19,7 +19,7 @@ import msgspec
 
 from targets.cluster import ProcessState, TargetError
 
-from . import faketime, procfs, runtime
+from . import disk, faketime, procfs, runtime
 
 DIE_S: Final = 5.0
 PROBE_S: Final = 0.005
@@ -77,6 +77,7 @@ def _heal(found: runtime.Found, run: str | None) -> Healed:
         if here and manifest is not None:
             _end_nodes(manifest, done, failed)
         if not failed:
+            done += [f"unmounted {path}" for path in disk.unmount_all(found.path)]
             shutil.rmtree(found.path)
             done.append(f"removed {found.path}")
     except (TargetError, OSError) as error:

@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -42,7 +43,6 @@ from targets.leasekv.config import NodeConfig
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from pathlib import Path
 
 pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("engine")]
 
@@ -462,7 +462,10 @@ def test_a_harness_killed_with_9_leaves_what_heal_removes_and_a_live_one_is_left
         assert not {name for name in everything() if name.startswith(run)}
         assert asyncio.run(heal(victim)) == ()
         assert docker("inspect", "-f", "{{.State.Running}}", bystander) == "true"
-        assert len(local_heal(victim)) == 1
+        (rest,) = local_heal(victim)
+        assert rest.failed == ()
+        assert sorted(done.split()[0] for done in rest.done) == ["removed", "unmounted", "unmounted"]
+        assert run not in Path("/proc/self/mountinfo").read_text()
     finally:
         child.kill()
         child.wait()
