@@ -89,12 +89,16 @@ class RequestVote(msgspec.Struct, frozen=True, array_like=True, tag="V"):
 
 
 class VoteReply(msgspec.Struct, frozen=True, array_like=True, tag="v"):
-    """Answer a vote: ``term`` is the asked term when granted, else the voter's own."""
+    """Answer a vote: ``term`` is the asked term when granted, else the voter's own.
+
+    ``lease_ns`` is how long, on the voter's clock, another leader may still serve from a lease.
+    """
 
     term: int
     pre: bool
     granted: bool
     reason: str | None = None
+    lease_ns: int = 0
 
 
 class Append(msgspec.Struct, frozen=True, array_like=True, tag="A"):

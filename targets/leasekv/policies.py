@@ -33,7 +33,10 @@ LEASE_RENEW: Final = r.Rules(
     backing_ns=r.a_majority_of_each,
     judged_at_ns=r.judge_now,
     judge_lease=r.compare_the_clock,
+    promise_ns=r.promise_election_timeout,
     promise_binds=r.promise_holds,
+    reckoned_ns=r.reckon_with_nobody,
+    wait_ns=r.wait_it_out,
     transfer_closes=r.closed_by_transfer,
     anomaly=r.notice_anomaly,
     read_index=r.own_term_committed,
@@ -51,6 +54,17 @@ _ALL: Final = (
             about="The leader serves from a lease that heartbeats renew, else asks a quorum.",
         ),
         rules=LEASE_RENEW,
+    ),
+    Policy(
+        mode=Mode(
+            name="newleader-waits",
+            claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
+            owes=frozenset(Oracle) - {Oracle.PROMISE},
+            about="Voting is free; a new leader waits for the old leases that its voters know of.",
+        ),
+        rules=msgspec.structs.replace(
+            LEASE_RENEW, promise_ns=r.promise_nothing, reckoned_ns=r.reckon_with_a_whole_lease
+        ),
     ),
     Policy(
         mode=Mode(

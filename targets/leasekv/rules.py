@@ -82,6 +82,13 @@ class Judgement(msgspec.Struct, frozen=True, gc=False):
     until_ns: int | None
 
 
+class OldLease(msgspec.Struct, frozen=True, gc=False):
+    """A new leader asked how long to wait for a lease of which a voter's clock said so much is left."""
+
+    left_ns: int
+    drift_ppm: int
+
+
 class PromiseView(msgspec.Struct, frozen=True, gc=False):
     """A node about to vote for somebody, itself included, on its own monotonic clock."""
 
@@ -146,7 +153,10 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     backing_ns: Callable[[Backing], int]
     judged_at_ns: Callable[[Look], int]
     judge_lease: Callable[[LeaseView], Judgement]
+    promise_ns: Callable[[Bounds], int]
     promise_binds: Callable[[PromiseView], bool]
+    reckoned_ns: Callable[[Bounds], int]
+    wait_ns: Callable[[OldLease], int]
     transfer_closes: Callable[[TransferView], bool]
     anomaly: Callable[[ClockView], Anomaly | None]
     read_index: Callable[[Barrier], int | None]
@@ -193,6 +203,36 @@ def promise_holds(view: PromiseView) -> bool:
     return view.now_ns < view.until_ns
 
 
+def promise_election_timeout(bounds: Bounds) -> int:
+    """F1: a promise lasts E from when the round was heard, on the clock of whoever heard it."""
+    return bounds.election_ns
+
+
+def promise_nothing(_bounds: Bounds) -> int:
+    """Voting is free: a policy that keeps leases apart in another way needs no promise."""
+    return 0
+
+
+def reckon_with_nobody(_bounds: Bounds) -> int:
+    """Promises outlive leases, so no old lease is alive when a new leader is elected."""
+    return 0
+
+
+def reckon_with_a_whole_lease(bounds: Bounds) -> int:
+    """W1: a lease ends at most D/(1-rho) after a round was heard, (1+rho) times that on a fast clock."""
+    return _stretched(drift_safe_lease_ns(bounds), bounds.drift_ppm)
+
+
+def wait_it_out(old: OldLease) -> int:
+    """W2: wait for what is left, and for what this clock may run faster than the voter's."""
+    return _stretched(old.left_ns, old.drift_ppm) if old.left_ns else 0
+
+
+def _stretched(duration_ns: int, drift_ppm: int) -> int:
+    """Return what a clock may count at most while another one counts ``duration_ns``."""
+    return duration_ns * (PPM + drift_ppm) // (PPM - drift_ppm) + 1
+
+
 def closed_by_transfer(view: TransferView) -> bool:
     """L9: no lease while a successor that this leader set free may be elected, nor soon after."""
     if view.under_way:
@@ -201,8 +241,7 @@ def closed_by_transfer(view: TransferView) -> bool:
         return False
     if not view.outdated:
         return True
-    promise_ns = view.election_ns * (PPM + view.drift_ppm) // (PPM - view.drift_ppm) + 1
-    return view.now_ns <= view.told_ns + promise_ns
+    return view.now_ns <= view.told_ns + _stretched(view.election_ns, view.drift_ppm)
 
 
 def notice_anomaly(view: ClockView) -> Anomaly | None:

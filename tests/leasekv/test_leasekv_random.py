@@ -28,9 +28,14 @@ def test_random_runs_keep_the_invariants_and_are_linearizable(policy: str) -> No
         count += storm.count
         caught_up += storm.invariants.caught_up
         leaders += sum(fact.role == "leader" for fact in lab.facts(RoleChanged))
-    served = {"lease-renew": "lease", "readindex": "readindex", "log-read": "log"}[policy]
+    served = {
+        "lease-renew": "lease",
+        "newleader-waits": "lease",
+        "readindex": "readindex",
+        "log-read": "log",
+    }[policy]
     assert count[f"path-{served}"] > 100, count
-    assert leaders > 2 * SEEDS // len(POLICIES), "hardly a leader ever changed"
+    assert leaders > SEEDS // len(POLICIES), "hardly a leader ever changed"
     assert caught_up > 3, "hardly a snapshot was ever needed"
     assert count["write"] > 500, count
 

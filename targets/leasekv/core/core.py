@@ -228,6 +228,7 @@ class Core:
             state.sampled = state.reading
         self._transfer.expire()
         if state.role is Role.LEADER:
+            self._maybe_commit()
             if now_ns >= self._replication.heartbeat_ns:
                 self._check_quorum(now_ns)
         elif now_ns >= self._election.due_ns:
@@ -314,7 +315,7 @@ class Core:
 
     def _maybe_commit(self) -> None:
         state = self._state
-        if state.log.last_index == state.commit_index:
+        if state.log.last_index == state.commit_index or state.reading.mono_ns < state.commit_from_ns:
             return
         index = self._replication.committable()
         # Only an entry of one's own term commits by counting; older ones follow it.
@@ -364,6 +365,8 @@ class Core:
             self._sample_due_ns,
             self._replication.heartbeat_ns if leading else self._election.due_ns,
         )
+        if leading and state.reading.mono_ns < state.commit_from_ns:
+            wake_ns = min(wake_ns, state.commit_from_ns)
         for due_ns in (self._reads.table.due_ns, self._writes.due_ns, self._transfer.due_ns):
             if due_ns is not None and due_ns < wake_ns:
                 wake_ns = due_ns

@@ -24,6 +24,8 @@ from targets.cluster import Role
 from targets.leasekv.messages import RequestVote, VoteReply
 from targets.leasekv.rules import PromiseView
 
+from .old_leases import OldLeases
+
 if TYPE_CHECKING:
     from .state import State
 
@@ -44,12 +46,17 @@ class Stage(Enum):
 class Election:
     """One node's promise, its timer and its campaign."""
 
-    __slots__ = ("_granted", "_own_vote_seq", "_state", "_timeout_ns", "due_ns", "promise_ns", "stage")
+    __slots__ = (
+        "_granted", "_own_vote_seq", "_promise_ns", "_state", "_timeout_ns",
+        "due_ns", "old_leases", "promised_until_ns", "stage",
+    )  # fmt: skip
 
     def __init__(self, state: State, *, brand_new: bool) -> None:
         self._state = state
         now_ns = state.reading.mono_ns
-        self.promise_ns = now_ns if brand_new else now_ns + state.config.election_ns
+        self._promise_ns = state.rules.promise_ns(state.config.bounds)
+        self.promised_until_ns = now_ns if brand_new else now_ns + self._promise_ns
+        self.old_leases = OldLeases(state, brand_new=brand_new)
         self.stage = Stage.NONE
         self._granted: set[str] = set()
         self._own_vote_seq = 0
@@ -69,24 +76,28 @@ class Election:
 
     def wait_out_promise(self) -> None:
         """Try again when the promise, which binds now that the timer has run out, does not."""
-        self.due_ns = self.promise_ns
+        self.due_ns = self.promised_until_ns
 
     # The promise.
 
     def promise(self, holder: str, round_: int) -> None:
-        """F1: promise ``holder`` silence for E from now; a promise is never shortened."""
+        """F1: promise ``holder`` silence from now on; a promise is never shortened."""
         state = self._state
-        self.extend_promise(state.reading.mono_ns + state.config.election_ns)
-        state.out.fact(Promised(state.term, holder, round_, self.promise_ns))
+        self.old_leases.heard(holder)
+        if self._promise_ns:
+            self.promise_since(state.reading.mono_ns)
+            state.out.fact(Promised(state.term, holder, round_, self.promised_until_ns))
         self.rest()
 
-    def extend_promise(self, until_ns: int) -> None:
-        """Promise silence until then, if that is later than what was promised."""
-        self.promise_ns = max(self.promise_ns, until_ns)
+    def promise_since(self, since_ns: int) -> None:
+        """Promise silence as if a round had been heard then, on the monotonic clock."""
+        self.promised_until_ns = max(self.promised_until_ns, since_ns + self._promise_ns)
 
     def bound(self) -> bool:
         """Whether the promise forbids a vote, for others or oneself."""
-        return self._state.rules.promise_binds(PromiseView(self._state.reading.mono_ns, self.promise_ns))
+        return self._state.rules.promise_binds(
+            PromiseView(self._state.reading.mono_ns, self.promised_until_ns)
+        )
 
     # Votes for others.
 
@@ -120,7 +131,8 @@ class Election:
             if state.voted_for is None:
                 state.remember(state.term, candidate)
             self.rest()
-        reply = VoteReply(ask.term if granted else state.term, ask.pre, granted, refused)
+        left_ns = self.old_leases.left_ns(candidate)
+        reply = VoteReply(ask.term if granted else state.term, ask.pre, granted, refused, left_ns)
         if ask.pre:
             state.out.send(candidate, reply)
         else:
@@ -169,6 +181,7 @@ class Election:
         if not any(asked):
             return False
         self._granted.add(peer)
+        self.old_leases.told(reply.lease_ns)
         return self._enough()
 
     def count_own(self) -> bool:

@@ -108,6 +108,7 @@ class Roles:
         state.role = Role.LEADER
         state.leader = state.config.node
         state.out.fact(RoleChanged(state.term, Role.LEADER.value))
+        state.commit_from_ns = self._election.old_leases.waited_out_ns()
         self._election.end()
         self._replication.start()
         state.noop_index = self._writes.append(Op.NOOP)
@@ -136,5 +137,4 @@ class Roles:
                 self.lead()
 
     def _promise_oneself(self) -> None:
-        followed_ns = self._replication.followed_ns()
-        self._election.extend_promise(followed_ns + self._state.config.election_ns)
+        self._election.promise_since(self._replication.followed_ns())

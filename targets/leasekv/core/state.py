@@ -42,6 +42,7 @@ class State:
 
     ``reading`` is this step's, ``sampled`` that of the last coarse tick. ``noop_index`` is the first
     entry of this node's own leadership, ``hard_seq`` the persist that carries term and vote as they are.
+    Before ``commit_from_ns``, on the monotonic clock, a leader commits nothing.
     """
 
     config: NodeConfig
@@ -61,6 +62,7 @@ class State:
     applied_index: int = 0
     noop_index: int = 0
     hard_seq: int = 0
+    commit_from_ns: int = 0
     handover: Handover = field(default_factory=Handover)
 
     def remember(self, term: int, voted_for: str | None) -> None:
