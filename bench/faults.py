@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING
 from targets.cluster import ClockBend, ClockMode, Held, Link, Open
 from targets.docker import netns
 from targets.docker.cluster import DockerCluster
-from targets.docker.leasekv import leasekv_cluster
+from targets.leasekv import processes
 from targets.leasekv.config import NodeConfig
-from targets.local import leasekv as local
+from targets.leasekv.containers import leasekv_cluster
 
 if TYPE_CHECKING:
     from targets.cluster import Cluster, NodeStatus
@@ -130,7 +130,7 @@ async def status_of(cluster: Cluster) -> NodeStatus:
 async def measure(on: str, times: int, run_dir: Path) -> dict[str, list[float]]:
     """Return the milliseconds of every fault."""
     config = NodeConfig(node="n1", nodes=NODES)
-    make = leasekv_cluster if on == "docker" else local.leasekv_cluster
+    make = leasekv_cluster if on == "docker" else processes.leasekv_cluster
     cluster: Cluster = make(config, run_dir, clock=ClockMode.RATE)
     await cluster.start()
     try:

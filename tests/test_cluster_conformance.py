@@ -39,13 +39,12 @@ from targets.cluster import (
     TargetError,
     Unsupported,
 )
-from targets.docker.leasekv import leasekv_cluster
 from targets.host import runtime
 from targets.host.faketime import SHM
-from targets.leasekv import wire
+from targets.leasekv import processes, wire
 from targets.leasekv.config import NodeConfig
+from targets.leasekv.containers import leasekv_cluster
 from targets.leasekv.messages import Op, Request, Response
-from targets.local import leasekv as local
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -71,7 +70,7 @@ class Kind(Protocol):
 
 
 KINDS: dict[str, Kind] = {
-    "local": local.leasekv_cluster,
+    "local": processes.leasekv_cluster,
     "docker": leasekv_cluster,
     "docker-gates": partial(leasekv_cluster, gates=True),
 }
@@ -231,7 +230,9 @@ def test_a_cluster_that_was_stopped_leaves_no_process_port_or_file(
         await cluster.kill("n2")
         await cluster.restart("n2")
         pids.update(node_pids())
-        assert len(pids) == (3 if kind is local.leasekv_cluster else 0), "only processes are children"
+        assert len(pids) == (3 if kind is processes.leasekv_cluster else 0), (
+            "only processes are children"
+        )
         assert files_of(pids)
         await cluster.pause("n1")
         await cluster.kill("n2")

@@ -71,10 +71,10 @@ class LeaseKv:
         """Return containers, or processes on loopback."""
         config = node_config(setup)
         if setup.on is Place.DOCKER:
-            from targets.docker import leasekv as containers  # noqa: PLC0415 - half a second
+            from . import containers  # noqa: PLC0415 - half a second
 
             return containers.leasekv_cluster(config, run_dir, clock=setup.clock, gates=gates)
-        from targets.local import leasekv as processes  # noqa: PLC0415 - where they are meant
+        from . import processes  # noqa: PLC0415 - where they are meant
 
         return processes.leasekv_cluster(config, run_dir, clock=setup.clock, keep=setup.keep)
 

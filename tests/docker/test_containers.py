@@ -34,12 +34,12 @@ from targets.docker import netns, packets, project
 from targets.docker.cluster import DockerCluster
 from targets.docker.engine import Engine, EngineAbsentError, EngineSilentError
 from targets.docker.heal import heal
-from targets.docker.leasekv import LeaseKvContainers, leasekv_cluster
 from targets.docker.links import PacketLinks
 from targets.docker.template import Service, compose_file
 from targets.host import procfs, runtime
 from targets.host.heal import heal as local_heal
 from targets.leasekv.config import NodeConfig
+from targets.leasekv.containers import LeaseKvContainers, leasekv_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -422,7 +422,7 @@ KILLED = """
 import asyncio, sys
 from pathlib import Path
 from targets.cluster import Held, Link
-from targets.docker.leasekv import leasekv_cluster
+from targets.leasekv.containers import leasekv_cluster
 from targets.leasekv.config import NodeConfig
 
 async def main():

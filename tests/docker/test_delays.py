@@ -17,9 +17,9 @@ from targets.clock import MS
 from targets.cluster import CLIENTS, Delayed, Held, Link, Open
 from targets.docker import netns, queues
 from targets.docker.heal import heal
-from targets.docker.leasekv import leasekv_cluster
 from targets.host.heal import heal as local_heal
 from targets.leasekv.config import NodeConfig
+from targets.leasekv.containers import leasekv_cluster
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -184,7 +184,7 @@ ABANDONED = """
 import asyncio, sys
 from pathlib import Path
 from targets.cluster import Delayed, Link
-from targets.docker.leasekv import leasekv_cluster
+from targets.leasekv.containers import leasekv_cluster
 from targets.leasekv.config import NodeConfig
 
 async def main():

@@ -29,7 +29,7 @@ import asyncio, sys
 from pathlib import Path
 from targets.cluster import ClockMode
 from targets.leasekv.config import NodeConfig
-from targets.local.leasekv import leasekv_cluster
+from targets.leasekv.processes import leasekv_cluster
 
 async def run():
     config = NodeConfig(node="n1", nodes=("n1", "n2", "n3"))

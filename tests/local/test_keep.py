@@ -9,7 +9,7 @@ import pytest
 
 from targets.clock import MS
 from targets.leasekv.config import NodeConfig
-from targets.local.leasekv import leasekv_cluster
+from targets.leasekv.processes import leasekv_cluster
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,7 +22,7 @@ from targets.leasekv import admin, node, wire
 from targets.leasekv.config import NodeConfig
 from targets.leasekv.messages import Op, Request, Response
 from targets.leasekv.place import NodePlace, Start
-from targets.local.leasekv import leasekv_cluster
+from targets.leasekv.processes import leasekv_cluster
 from targets.local.process import NodeProcess, environment, python
 
 if TYPE_CHECKING:

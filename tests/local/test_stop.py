@@ -11,7 +11,7 @@ import pytest
 from targets.cluster import ProcessState, TargetError
 from targets.host import procfs
 from targets.leasekv.config import NodeConfig
-from targets.local.leasekv import leasekv_cluster
+from targets.leasekv.processes import leasekv_cluster
 from targets.local.process import NodeProcess
 
 if TYPE_CHECKING:

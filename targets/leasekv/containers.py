@@ -13,24 +13,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from targets.cluster import ClockMode, Primitive, Unsupported
+from targets.docker.cluster import DockerCluster
+from targets.docker.faketime import ContainerClock
+from targets.docker.system import Launch, Mount
+from targets.docker.template import compose_file, parse
 from targets.host.disk import Disk
 from targets.host.runtime import replace
-from targets.leasekv.admin_client import AdminClient
-from targets.leasekv.container import CLIENT_PORT, DATA, GIVEN, PEER_PORT
-from targets.leasekv.place import NodePlace
-from targets.leasekv.system import LeaseKvSystem
 from targets.trueclock import raw_ns
 
-from .cluster import DockerCluster
-from .faketime import ContainerClock
-from .system import Launch, Mount
-from .template import compose_file, parse
+from .admin_client import AdminClient
+from .container import CLIENT_PORT, DATA, GIVEN, PEER_PORT
+from .place import NodePlace
+from .system import LeaseKvSystem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from targets.host.runtime import Runtime
-    from targets.leasekv.config import NodeConfig
+
+    from .config import NodeConfig
 
 INSIDE: Final = str(GIVEN.parent)
 EVIDENCE: Final = f"{INSIDE}/evidence.jsonl"
@@ -136,5 +137,5 @@ class LeaseKvContainers(LeaseKvSystem):
 def leasekv_cluster(
     config: NodeConfig, run_dir: Path, *, clock: ClockMode = ClockMode.NONE, gates: bool = False
 ) -> DockerCluster:
-    """Return a leasekv cluster in containers, not started; as `targets.local.leasekv` does."""
+    """Return a leasekv cluster in containers, not started; as `processes` does."""
     return DockerCluster(LeaseKvContainers(config, run_dir, clock=clock), run_dir, gates=gates)

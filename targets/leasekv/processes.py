@@ -9,22 +9,22 @@ from targets.cluster import ClockMode
 from targets.host import faketime
 from targets.host.faketime import ControlFile
 from targets.host.runtime import replace
-from targets.leasekv.admin_client import AdminClient
-from targets.leasekv.place import NodePlace
-from targets.leasekv.system import LeaseKvSystem
+from targets.local.cluster import LocalCluster
+from targets.local.process import python
+from targets.local.system import Launch
 from targets.trueclock import raw_ns
 
-from .cluster import LocalCluster
-from .process import python
-from .system import Launch
+from .admin_client import AdminClient
+from .place import NodePlace
+from .system import LeaseKvSystem
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from targets.host.runtime import Runtime
-    from targets.leasekv.config import NodeConfig
+    from targets.local.system import Home
 
-    from .system import Home
+    from .config import NodeConfig
 
 
 class LeaseKvProcesses(LeaseKvSystem):
