@@ -2,7 +2,8 @@
 
 A node reads its clocks once per input and hands the core the `Reading`; nothing that decides reads
 a clock itself. Monotonic and wall time are kept apart because a lease may rest on the first only,
-and because the nemesis bends them apart.
+and because the nemesis bends them apart. Boot time is monotonic time that goes on while the host is
+suspended: where the two part, more time has passed than a lease was measured to have.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ SECOND: Final = 1_000_000_000
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """One node's own clocks at one instant: monotonic and wall, in nanoseconds."""
+    """One node's own clocks at one instant; ``boot_ns`` is None where nobody reads it."""
 
     mono_ns: int
     wall_ns: int
+    boot_ns: int | None = None

@@ -34,7 +34,7 @@ from .stop import UNCHECKED, Stop
 from .where import make_client, make_simulated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from checker.operations import History
@@ -42,7 +42,10 @@ if TYPE_CHECKING:
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
-    """What a simulated run left, in memory. ``virtual_ns`` is how long it lasted in its own time."""
+    """What a simulated run left, in memory. ``virtual_ns`` is how long it lasted in its own time.
+
+    ``last_words`` are those of nodes that ended by themselves.
+    """
 
     plan: Plan
     name: str
@@ -51,6 +54,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     record: InjectionRecord
     seen: Seen
     virtual_ns: int
+    last_words: dict[str, str]
 
     @property
     def header(self) -> Header:
@@ -94,6 +98,8 @@ def simulate(
         drive.run()
     seen = Seen()
     observe(seen, conductor)
+    last_words = cluster.last_words()
+    seen.failures = [_with_its_words(failure, last_words) for failure in seen.failures]
     if stop is not None:
         stop.wake = None
         seen.interrupted = seen.interrupted or (stop.name if stop.count else None)
@@ -105,7 +111,15 @@ def simulate(
         record=machine.record,
         seen=seen,
         virtual_ns=heap.now_ns,
+        last_words=last_words,
     )
+
+
+def _with_its_words(failure: str, last_words: Mapping[str, str]) -> str:
+    """Return a failure with what a node's log says of it, where it points there."""
+    node, _, rest = failure.partition(" ")
+    said = last_words.get(node) if rest.endswith("its log says why") else None
+    return failure if said is None else f"{failure}: {said}"
 
 
 def judge_recording(recording: Recording) -> Judgement:
@@ -190,6 +204,8 @@ def _write(directory: RunDir, recording: Recording) -> None:
     for node, lines in recording.evidence.items():
         data = evidence_lines.header(node) + evidence_lines.encode(lines)
         write_atomic(directory.evidence / f"{node}.jsonl", data)
+    for node, words in recording.last_words.items():
+        write_atomic(directory.logs / f"{node}.log", f"event=end why={words!r}\n".encode())
     directory.release_reserve()
     load_ns = recording.seen.load_ns
     what = schedule_of(recording.name, load_ns, recording.record)

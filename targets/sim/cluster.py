@@ -31,7 +31,7 @@ from .clock import NodeClock
 from .disk import SimDisk
 from .draws import Draws
 from .network import SimNetwork
-from .node import SimNode
+from .node import Listeners, SimNode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,8 +95,7 @@ class SimCluster:
             disk=SimDisk(weather, Draws(config.seed, f"disk/{name}")),
             weather=weather,
             draws=Draws(config.seed, f"node/{name}"),
-            let_out=self._let_out,
-            watch=self._watch,
+            listeners=Listeners(self._let_out, self._ended, self._watch),
         )
 
     def evidence(self) -> dict[str, list[EvidenceLine]]:
@@ -106,6 +105,12 @@ class SimCluster:
     def look(self, node: str) -> SimNode:
         """Look into a node, as nothing outside a simulator can."""
         return self._nodes[node]
+
+    def last_words(self) -> dict[str, str]:
+        """Return why nodes ended that ended by themselves."""
+        return {
+            name: node.last_words for name, node in self._nodes.items() if node.last_words is not None
+        }
 
     def supports(self, primitive: Primitive) -> str | None:
         """Everything can be done here but for what is about packets or the size of a disk."""
@@ -149,6 +154,9 @@ class SimCluster:
         self._nodes[node].kill()
         self._reset(node)
 
+    def _ended(self, node: SimNode) -> None:
+        self._reset(node.name)
+
     def restart(self, node: str) -> None:
         """Start a node that was killed, with the data it has."""
         if self.state(node) is ProcessState.GONE:
@@ -171,8 +179,8 @@ class SimCluster:
         self._nodes[node].feed(OPERATOR, SetApplyDelay(delay_ns))
 
     def set_sync_delay(self, node: str, delay_ns: int) -> None:
-        """Make a node's syncs late, from the next one on."""
-        self._nodes[node].disk.delay_ns = delay_ns
+        """Make a node's syncs late, from the next one on; taken back, one that is stuck ends."""
+        self._nodes[node].set_sync_delay(delay_ns)
 
     # Links.
 

@@ -2,11 +2,13 @@
 
 A paused node takes nothing; what comes meanwhile waits, connection by connection, and goes before its
 timers when it comes back, as it does in a process. A killed one loses that, and of its disk what was
-not synced.
+not synced. One whose core raises, or whose log is damaged, ends by itself and says why, as a process
+does: what is wrong in the target is no failure of the simulator.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,9 @@ from targets.cluster import NodeStatus, ProcessState
 from targets.leasekv.config import NodeConfig, build_rules
 from targets.leasekv.core import Core
 from targets.leasekv.ports import Input, Persisted, TimerDue
+from targets.leasekv.wal import Damaged
+
+from .guard import Escaped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,11 +37,24 @@ if TYPE_CHECKING:
 DISK = "disk"
 
 
-class SimNode:
-    """``let_out`` carries messages and replies away; ``lines`` is the node's evidence.
+@dataclass(frozen=True, slots=True)
+class Listeners:
+    """Who hears of a node.
 
-    ``core`` is None while it is gone. ``watch`` sees every step before anything of it is let out: with
-    ``core`` beside it, whoever holds invariants can look at them at every instant there is.
+    ``let_out`` carries messages and replies away, ``ended`` hears that it ended by itself. ``watch``
+    sees every step before anything of it is let out: with the node's core beside it, whoever holds
+    invariants can look at them at every instant there is.
+    """
+
+    let_out: Callable[[SimNode, Ready], None]
+    ended: Callable[[SimNode], None]
+    watch: Watch | None = None
+
+
+class SimNode:
+    """``lines`` is the node's evidence, ``core`` is None while it is gone.
+
+    ``last_words`` say why it ended, if it did by itself.
     """
 
     def __init__(
@@ -48,8 +66,7 @@ class SimNode:
         disk: SimDisk,
         weather: Weather,
         draws: Draws,
-        let_out: Callable[[SimNode, Ready], None],
-        watch: Watch | None = None,
+        listeners: Listeners,
     ) -> None:
         self.name = config.node
         self.clock = clock
@@ -57,14 +74,17 @@ class SimNode:
         self.lines: list[EvidenceLine] = []
         self.process = ProcessState.GONE
         self.core: Core | None = None
+        self.last_words: str | None = None
         self._config = config
         self._rules = build_rules(config)
         self._heap = heap
         self._draws = draws
-        self._let_out = let_out
-        self._watch = watch
+        self._let_out = listeners.let_out
+        self._ended = listeners.ended
+        self._watch = listeners.watch
         self._late_max_ns = weather.timer_late_max_ns
         self._shuffle = weather.shuffle
+        self._suspend_ppm = weather.suspend_ppm
         self._inbox: list[tuple[str | int, Input]] = []
         self._wake_ns = -1
 
@@ -77,7 +97,11 @@ class SimNode:
 
     def boot(self) -> None:
         """Start with what the disk holds."""
-        restored = self.disk.start_boot()
+        try:
+            restored = self.disk.start_boot()
+        except Damaged as error:
+            self._say_last(str(error))
+            return
         rng = Random(f"{self._config.seed}/{self.name}/{restored.boot}")
         reading = self.clock.read(self._heap.now_ns)
         self.core = Core(self._config, self._rules, restored, rng, reading)
@@ -91,22 +115,30 @@ class SimNode:
         self.core = None
         self._inbox.clear()
         self.disk.crash()
+        self.clock.wake(self._heap.now_ns)
+
+    def _say_last(self, why: str) -> None:
+        self.last_words = why
+        self._ended(self)
 
     def pause(self) -> None:
-        """Stop."""
+        """Stop, or be suspended."""
         if self.process is ProcessState.RUNNING:
             self.process = ProcessState.STOPPED
+            if self._draws.chance(self._suspend_ppm):
+                self.clock.suspend(self._heap.now_ns)
 
     def resume(self) -> None:
         """Go on: first what came meanwhile, then the timers."""
         if self.process is not ProcessState.STOPPED:
             return
         self.process = ProcessState.RUNNING
+        self.clock.wake(self._heap.now_ns)
         waiting, self._inbox = self._inbox, []
         for event in self._in_order(waiting):
-            self._step(event)
-        self._wake_ns = -1
-        self._arm()
+            if self.running:  # none of them was its last
+                self._step(event)
+        self.rearm()
 
     def _in_order(self, waiting: list[tuple[str | int, Input]]) -> list[Input]:
         """Return what waited, source by source where they come in any order."""
@@ -134,7 +166,14 @@ class SimNode:
         assert self.core is not None, "only a node that runs is fed"
         now_ns = self._heap.now_ns
         reading = self.clock.read(now_ns)
-        ready = self.core.step(event, reading)
+        try:
+            ready = self.core.step(event, reading)
+        except Escaped:
+            raise
+        except Exception as error:  # noqa: BLE001 - a process's edge: it ends, and says why
+            self.kill()
+            self._say_last(f"{type(event).__name__} broke the core: {error!r}")
+            return
         if ready.facts:
             own_ns, wall_ns, true_ns = reading.mono_ns, reading.wall_ns, (now_ns, now_ns)
             name = self.name
@@ -147,14 +186,25 @@ class SimNode:
             self._let_out(self, ready)
         self._arm()
 
-    def _sync(self) -> None:
-        took_ns = self.disk.start_sync()
-        if took_ns is not None:
-            self._heap.at(self._heap.now_ns + took_ns, self._synced, self.disk.boot)
+    def set_sync_delay(self, delay_ns: int) -> None:
+        """Make syncs this much slower; what no longer is ends."""
+        before_ns = self.disk.ends_ns
+        self.disk.set_delay(delay_ns)
+        if self.disk.syncing and self.disk.ends_ns != before_ns:
+            self._await_sync()
 
-    def _synced(self, boot: int) -> None:
-        if self.process is ProcessState.GONE or self.disk.boot != boot:
-            return
+    def _sync(self) -> None:
+        if self.disk.start_sync(self._heap.now_ns):
+            self._await_sync()
+
+    def _await_sync(self) -> None:
+        ends_ns = self.disk.ends_ns
+        self._heap.at(max(ends_ns, self._heap.now_ns), self._synced, self.disk.boot, ends_ns)
+
+    def _synced(self, boot: int, ends_ns: int) -> None:
+        disk = self.disk
+        if not disk.syncing or (boot, ends_ns) != (disk.boot, disk.ends_ns):
+            return  # a kill or a heal came in between
         seq = self.disk.end_sync()
         self._sync()
         self.feed(DISK, Persisted(seq))

@@ -23,12 +23,14 @@ class Weather(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     of a client's messages find the connection reset, and lost what was in flight.
 
     A sync of a disk takes ``sync_min_ns`` to ``sync_max_ns``, ``stall_ppm`` of them up to
-    ``stall_max_ns`` more; what comes meanwhile shares the next one. With ``torn`` a kill may find any
-    prefix of what was not synced on the disk, else none of it.
+    ``stall_max_ns`` more; what comes meanwhile shares the next one. With ``torn`` a kill may find the
+    beginning of the record under way on the disk, or all of it, else none.
 
     Wall clocks are up to ``skew_max_ns`` off, and each node's clocks run up to ``rate_max_ppm`` fast
-    or slow for the whole run. A timer comes up to ``timer_late_max_ns`` late. ``shuffle`` lets a node
-    that comes out of a pause take its connections in any order, each one's messages in theirs.
+    or slow for the whole run. ``suspend_ppm`` of the pauses are those of a suspended host, whose
+    monotonic clock stands still while wall and boot time go on. A timer comes up to
+    ``timer_late_max_ns`` late. ``shuffle`` lets a node that comes out of a pause take its connections
+    in any order, each one's messages in theirs.
     """
 
     latency_min_ns: Ns = 200_000
@@ -46,6 +48,7 @@ class Weather(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     torn: bool = False
     skew_max_ns: Ns = 0
     rate_max_ppm: Ppm = 0
+    suspend_ppm: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
     timer_late_max_ns: Ns = 200_000
     shuffle: bool = False
 

@@ -20,6 +20,7 @@ from targets.cluster import CLIENTS, Delayed, Dropped, Held, Link, Open, Unsuppo
 from targets.leasekv.config import NodeConfig
 from targets.leasekv.messages import Entry, Op
 from targets.leasekv.ports import HardState, Persist
+from targets.leasekv.wal import Damaged
 from targets.sim.clock import FOREVER_NS, NodeClock
 from targets.sim.cluster import SimCluster
 from targets.sim.disk import SimDisk
@@ -74,34 +75,94 @@ def test_a_clock_that_stands_still_never_gets_anywhere() -> None:
     assert clock.true_at(11) == FOREVER_NS
 
 
+def test_boot_time_and_wall_time_go_on_while_a_suspended_host_counts_no_monotonic_time() -> None:
+    clock = NodeClock(100, 1_000)
+    clock.suspend(50)
+    asleep = clock.read(80)
+    assert (asleep.mono_ns, asleep.wall_ns, asleep.boot_ns) == (150, 1_080, 180)
+    assert clock.true_at(151) == FOREVER_NS
+    clock.wake(90)
+    awake = clock.read(100)
+    assert (awake.mono_ns, awake.wall_ns, awake.boot_ns) == (160, 1_100, 200)
+    assert clock.true_at(161) == 101
+
+
 def record(seq: int, index: int) -> Persist:
     return Persist(seq, HardState(seq, None), (Entry(index, 1, Op.WRITE, "k", index),))
 
 
 def test_a_kill_loses_what_was_not_synced_and_nothing_else() -> None:
     disk = SimDisk(STILL, Draws(0, "disk"))
+    assert disk.start_boot().boot == 1
     assert disk.take(record(1, 1))
-    disk.start_sync()
+    disk.start_sync(0)
     assert not disk.take(record(2, 2))
     assert disk.end_sync() == 1
-    disk.start_sync()
+    disk.start_sync(0)
     disk.take(record(3, 3))
     disk.crash()
     restored = disk.start_boot()
-    assert (restored.boot, restored.hard.term, len(restored.entries)) == (1, 1, 1)
+    assert (restored.boot, restored.hard.term, len(restored.entries)) == (2, 1, 1)
 
 
-def test_a_torn_write_leaves_a_prefix() -> None:
-    left = set()
-    for seed in range(40):
-        disk = SimDisk(Weather(torn=True), Draws(seed, "disk"))
-        for seq in (1, 2, 3):
-            disk.take(record(seq, seq))
-        disk.crash()
+def killed_while_syncing(seed: int) -> SimDisk:
+    """Return a disk with one synced record, killed while it syncs a second and a third waits."""
+    disk = SimDisk(Weather(torn=True), Draws(seed, "disk"))
+    disk.start_boot()
+    for seq in (1, 2):
+        disk.take(record(seq, seq))
+        disk.start_sync(0)
+        if seq == 1:
+            disk.end_sync()
+    disk.take(record(3, 3))
+    disk.crash()
+    return disk
+
+
+def test_a_torn_write_leaves_nothing_the_beginning_or_all_of_its_record() -> None:
+    bare = len(killed_while_syncing_nothing().at_rest)
+    lengths, left = set(), set()
+    for seed in range(60):
+        disk = killed_while_syncing(seed)
+        lengths.add(len(disk.at_rest) - bare)
         restored = disk.start_boot()
         assert [entry.index for entry in restored.entries] == list(range(1, restored.hard.term + 1))
         left.add(restored.hard.term)
-    assert left == {0, 1, 2, 3}
+    assert left == {1, 2}  # a beginning is cut off, what only waited is lost
+    assert len(lengths) > 10
+
+
+def killed_while_syncing_nothing() -> SimDisk:
+    """Return a disk with one synced record, killed while it is idle."""
+    disk = SimDisk(STILL, Draws(0, "disk"))
+    disk.start_boot()
+    disk.take(record(1, 1))
+    disk.start_sync(0)
+    disk.end_sync()
+    disk.crash()
+    return disk
+
+
+def test_a_damaged_middle_is_refused_as_by_a_node() -> None:
+    disk = killed_while_syncing_nothing()
+    disk.at_rest[-1] ^= 1
+    with pytest.raises(Damaged, match="does not match its checksum"):
+        disk.start_boot()
+
+
+def test_a_slow_sync_is_slow_from_the_next_one_on_and_a_stuck_one_ends_with_the_fault() -> None:
+    disk = SimDisk(STILL, Draws(0, "disk"))
+    disk.take(record(1, 1))
+    disk.start_sync(0)
+    quick_ns = disk.ends_ns
+    disk.set_delay(10**9)
+    assert disk.ends_ns == quick_ns
+    disk.end_sync()
+    disk.take(record(2, 2))
+    disk.start_sync(0)
+    assert disk.ends_ns == quick_ns + 10**9
+    disk.set_delay(0)
+    assert disk.ends_ns == quick_ns
 
 
 def sent(

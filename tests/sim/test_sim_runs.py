@@ -5,20 +5,33 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from checker import evidence_lines
-from checker.evidence import Booted
+from checker.evidence import Booted, ClockAnomaly
 from harness.outcome import Outcome
 from harness.plan import plan_from
 from harness.run.run import run
 from harness.run.simulate import Recording, history_bytes, judge_recording, simulate
+from harness.run.where import make_simulated
 from harness.store.rundir import RunDir
+from targets.cluster import ProcessState
+from targets.leasekv.core import Core
 from targets.leasekv.mistakes import MISTAKES
+from targets.leasekv.ports import Asked, Input, Ready
+from targets.sim.guard import Escaped
+from targets.sim.heap import Heap
+from targets.sim.weather import Weather
 from targets.target import Place
+
+if TYPE_CHECKING:
+    from targets.clock import Reading
+    from targets.sim.cluster import SimCluster
 
 ROOT = Path(__file__).parents[2]
 
@@ -101,3 +114,61 @@ def test_an_aimed_schedule_finds_its_mistake_at_the_first_seed_as_on_processes(m
 def test_a_kept_rule_masks_in_virtual_time_too(mistake: str) -> None:
     judged = judge_recording(recorded(mistake=mistake, keep_rules=MISTAKES[mistake].also_off))
     assert judged.outcome is not Outcome.VIOLATION
+
+
+def test_a_suspended_leader_notices_by_its_boot_time_and_serves_nothing_from_its_lease() -> None:
+    plan = plan_from(None, {"on": "sim", "rate": 200, "seed": 3, "faults": "pause"})
+    suspended = msgspec.structs.replace(plan, weather=Weather(suspend_ppm=1_000_000))
+    recording = simulate(suspended)
+    facts = [line.what for lines in recording.evidence.values() for line in lines]
+    gaps = [fact for fact in facts if isinstance(fact, ClockAnomaly) and fact.kind == "boottime-gap"]
+    assert len(gaps) > 3
+    assert judge_recording(recording).outcome is Outcome.PASS
+    # What shows the other half: nothing but that anomaly keeps a suspended leader from serving.
+    blind = msgspec.structs.replace(suspended, mistakes=("cached-lease-flag",))
+    assert any(
+        judge_recording(simulate(msgspec.structs.replace(blind, seed=seed))).outcome is Outcome.VIOLATION
+        for seed in range(3)
+    )
+
+
+def simulated() -> tuple[Heap, SimCluster]:
+    heap = Heap()
+    plan = plan_from(None, {"on": "sim", "seed": 1})
+    cluster = make_simulated(plan, heap)
+    cluster.start()
+    heap.run_until(3 * 10**9)
+    return heap, cluster
+
+
+def test_a_node_whose_log_is_damaged_does_not_start_and_says_where() -> None:
+    _, cluster = simulated()
+    cluster.kill("n2")
+    disk = cluster.look("n2").disk
+    disk.at_rest[len(disk.at_rest) // 2] ^= 1
+    cluster.restart("n2")
+    assert cluster.state("n2") is ProcessState.GONE
+    assert "damaged at offset" in cluster.last_words()["n2"]
+
+
+def test_a_core_that_raises_ends_its_node_and_the_run_tells_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(core: Core, event: Input, reading: Reading) -> Ready:
+        if isinstance(event, Asked) and reading.mono_ns > 0:
+            raise AssertionError("what is committed stays")
+        return step(core, event, reading)
+
+    step = Core.step
+    monkeypatch.setattr(Core, "step", broken)
+    recording = recorded(time=2.0, faults="none")
+    judged = judge_recording(recording)
+    assert judged.outcome is Outcome.HARNESS_FAILURE
+    assert "ended by itself" in str(judged.reason)
+    assert "what is committed stays" in str(judged.reason)
+
+
+def test_what_reaches_for_the_real_world_inside_a_core_is_no_end_of_a_node(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Core, "step", lambda *_: time.monotonic())
+    with pytest.raises(Escaped):
+        recorded(time=1.0)
