@@ -33,6 +33,8 @@ DRIFTS_PPM: Final = (10_000, 50_000, 100_000, 200_000)
 RATES: Final = (5, 50, 100, 200, 400)
 """A load that is nearly none shows what only writes keep hidden."""
 SECONDS: Final = (6, 10, 16)
+BATCHES: Final = (1, 2, 8, 256)
+"""A leader that can send little at a time is still catching up when it is deposed."""
 
 HERE: Final = tuple(family for family in FAMILIES if family != "full")
 """What can be done in virtual time: its disks have all the room there is."""
@@ -65,6 +67,7 @@ def swarm_plan(asked: Plan) -> Plan:
         election_ns=election_ns,
         heartbeat_ns=election_ns // rng.choice((20, 10, 10, 5)),
         margin_ns=rng.choice((2, 10, 20)) * MS,
+        append_max=rng.choice(BATCHES),
         drift_ppm=drift_ppm,
         read_timeout_ns=rng.choice((300, 600, 1500)) * MS,
         write_timeout_ns=rng.choice((600, 1500)) * MS,
@@ -103,6 +106,7 @@ def weather(rng: Random, *, drift_ppm: int) -> Weather:
         torn=rng.randrange(2) == 0,
         skew_max_ns=rng.choice((0, 100, 10_000)) * MS,
         rate_max_ppm=rng.choice((0, 0, drift_ppm // 20)),
+        suspend_ppm=at_times(3, 1_000_000),
         timer_late_max_ns=rng.choice((0, 200_000, 2 * MS)),
         shuffle=rng.randrange(2) == 0,
     )

@@ -40,6 +40,7 @@ from .families import EPISODES
 from .length import filled
 from .moments import at_the_lease, cut_at_the_lease, killed_at_the_answer, pause_at_the_lease, reads
 from .pieces import episode, read_back, write_first
+from .successions import STUCK, disputed, other_majority
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -66,6 +67,9 @@ def _draws(draw: Draw) -> Iterator[Episode]:
         makers.append(pause_at_the_lease)
     if "crash" in draw.families:
         makers += [killed_at_the_answer] * 2
+        makers += [other_majority] * 2
+    if {"partition", "leader"} <= draw.families:
+        makers += [disputed] * 2
     makers += [storm] * rng.choice((0, 1, len(makers)))
     while True:
         yield rng.choice(makers)(draw)
@@ -73,7 +77,7 @@ def _draws(draw: Draw) -> Iterator[Episode]:
 
 def storm(draw: Draw) -> Episode:
     """Do some things at drawn moments for drawn times, one over the other."""
-    makers = [maker for family, maker in _MAKERS if family in draw.families]
+    makers = [maker for family, maker in _MAKERS if family in draw.families] or [_shaped]
     steps = [write_first()]
     once: set[str] = set()
     for _ in range(draw.rng.randint(2, 7)):
@@ -141,7 +145,8 @@ def _apply(draw: Draw) -> Action:
 
 
 def _sync(draw: Draw) -> Action:
-    return SlowSyncAt((draw.rng.choice(("followers", draw.victim())),), draw.span(1, 40))
+    length = draw.span(*STUCK) if draw.one_in(4) else draw.span(1, 40)
+    return SlowSyncAt((draw.rng.choice(("followers", draw.victim())),), length)
 
 
 _MAKERS: Final[tuple[tuple[str, Callable[[Draw], Action]], ...]] = (
