@@ -41,6 +41,7 @@ LEASE_RENEW: Final = r.Rules(
     anomaly=r.notice_anomaly,
     read_index=r.own_term_committed,
     first_round=r.round_after_arrival,
+    shares_rounds=True,
     applied_enough=r.wait_for_applied,
     when_unsure=r.say_so,
 )
@@ -73,6 +74,14 @@ _ALL: Final = (
             about="Every read waits for a quorum to confirm the leader after the read arrived.",
         ),
         rules=msgspec.structs.replace(LEASE_RENEW, paths=(ReadPath.READINDEX,)),
+    ),
+    Policy(
+        mode=Mode(
+            name="readindex-unbatched",
+            claims=("readindex-reads", "leader-changes", "deposed-reads"),
+            about="As readindex, but every read sends a round of its own.",
+        ),
+        rules=msgspec.structs.replace(LEASE_RENEW, paths=(ReadPath.READINDEX,), shares_rounds=False),
     ),
     Policy(
         mode=Mode(

@@ -161,6 +161,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     anomaly: Callable[[ClockView], Anomaly | None]
     read_index: Callable[[Barrier], int | None]
     first_round: Callable[[int], int]
+    shares_rounds: bool
     applied_enough: Callable[[AppliedView], bool]
     when_unsure: Callable[[Code], Code | None]
 

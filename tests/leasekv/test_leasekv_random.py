@@ -32,6 +32,7 @@ def test_random_runs_keep_the_invariants_and_are_linearizable(policy: str) -> No
         "lease-renew": "lease",
         "newleader-waits": "lease",
         "readindex": "readindex",
+        "readindex-unbatched": "readindex",
         "log-read": "log",
     }[policy]
     assert count[f"path-{served}"] > 100, count

@@ -8,7 +8,8 @@ have reached the index (R6). A new leader lets reads wait until an entry of its 
 (L1, R1).
 
 Rounds are shared: the first read sends one at once, all that arrive while it is under way wait for the
-next, which leaves when the first is confirmed, or with whatever is appended or beaten meanwhile.
+next, which leaves when the first is confirmed, or with whatever is appended or beaten meanwhile. Or, as
+the policy says, every read sends one of its own.
 """
 
 from __future__ import annotations
@@ -168,7 +169,8 @@ class Reads:
             return
         self._take_confirmed()
         replication = self._replication
-        if self._by_round and self._asked_round <= replication.confirmed_round():
+        free = self._asked_round <= replication.confirmed_round() or not self._state.rules.shares_rounds
+        if self._by_round and free:
             if self._by_round[-1].round > replication.last_full_round:
                 replication.announce()
             self._asked_round = replication.last_full_round
