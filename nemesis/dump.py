@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
+from . import kinds
 from .faults import Flight
-from .fields import plain
+from .fields import amount, names, plain
 from .grudges import Side
 from .schedule import (
     NOTHING,
@@ -14,39 +15,21 @@ from .schedule import (
     After,
     At,
     Awaited,
-    BendAt,
-    CampaignAt,
     CutAt,
     Episode,
-    FillAt,
     For,
     HealOf,
-    KillAt,
     Links,
     NamedLinks,
-    PauseAt,
+    NodesAt,
     ProbeAt,
-    Rate,
     Schedule,
     ShapedLinks,
-    SlowApplyAt,
     SlowAt,
-    SlowSyncAt,
-    Span,
     Step,
     Wait,
     When,
 )
-
-PLAIN: Final = {
-    PauseAt: "pause",
-    KillAt: "kill",
-    CampaignAt: "campaign",
-    SlowApplyAt: "apply",
-    SlowSyncAt: "sync",
-    FillAt: "fill",
-}
-"""What steps that say nothing but whom (and how late) are called."""
 
 
 def dump(schedule: Schedule) -> list[dict[str, Any]]:
@@ -80,14 +63,14 @@ def _when(when: When, *, bare: bool = False) -> dict[str, Any]:
     """Return a moment; a step that follows at once says nothing, an episode (``bare``) does."""
     match when:
         case At(span):
-            return {"at": _amount(span)}
+            return {"at": amount(span)}
         case Wait(span):
-            return {"wait": _amount(span)} if span != NOTHING or bare else {}
+            return {"wait": amount(span)} if span != NOTHING or bare else {}
         case After(awaited, by, wait):
             return {
                 "after": _awaited(awaited),
-                **({"by": _amount(by)} if by != PATIENCE else {}),
-                **({"wait": _amount(wait)} if wait != NOTHING else {}),
+                **({"by": amount(by)} if by != PATIENCE else {}),
+                **({"wait": amount(wait)} if wait != NOTHING else {}),
             }
 
 
@@ -97,46 +80,38 @@ def _until(until: For | At | After | None) -> dict[str, Any]:
         case None:
             return {}
         case For(span):
-            return {"for": _amount(span)}
+            return {"for": amount(span)}
         case At(span):
-            return {"until": _amount(span)}
+            return {"until": amount(span)}
         case After():
             return {"until": _when(until)}
 
 
-def _action(do: Action) -> dict[str, Any]:  # noqa: PLR0911 - one case a kind
+def _action(do: Action) -> dict[str, Any]:
     """Return what is done."""
     match do:
-        case PauseAt(target) | KillAt(target) | CampaignAt(target) | FillAt(target):
-            return {"do": PLAIN[type(do)], "target": _names(target)}
+        case NodesAt():
+            return kinds.written(do)
         case CutAt(links, flight):
             lost = {} if flight is Flight.HOLD else {"flight": flight.value}
             return {"do": "cut", **_links(links), **lost}
         case SlowAt(links, delay):
-            return {"do": "slow", **_links(links), "delay": _amount(delay)}
-        case BendAt(target, rate, wall):
-            bend = {
-                "rate": None if rate is None else _amount(rate),
-                "wall": None if wall is None else _amount(wall),
-            }
-            return {"do": "clock", "target": _names(target), **plain(bend)}
-        case SlowApplyAt(target, delay) | SlowSyncAt(target, delay):
-            return {"do": PLAIN[type(do)], "target": _names(target), "delay": _amount(delay)}
+            return {"do": "slow", **_links(links), "delay": amount(delay)}
         case HealOf(of, stagger):
-            return {"do": "heal", "of": of, **({} if stagger is None else {"stagger": _amount(stagger)})}
+            return {"do": "heal", "of": of, **({} if stagger is None else {"stagger": amount(stagger)})}
         case ProbeAt(f, target, times, every):
             rhythm = {
                 "times": None if times == 1 else times,
-                "every": None if every == NOTHING else _amount(every),
+                "every": None if every == NOTHING else amount(every),
             }
-            return {"do": f.value, "target": _names(target), **plain(rhythm)}
+            return {"do": f.value, "target": names(target), **plain(rhythm)}
 
 
 def _links(links: Links) -> dict[str, Any]:
     """Return a choice of links."""
     match links:
         case NamedLinks(sources, sinks):
-            return {"from": _names(sources), "to": _names(sinks)}
+            return {"from": names(sources), "to": names(sinks)}
         case ShapedLinks(shape, centre, side):
             beside = {} if side is Side.PEERS else {"side": side.value}
             return {"shape": shape.value, **plain({"target": centre}), **beside}
@@ -144,14 +119,4 @@ def _links(links: Links) -> dict[str, Any]:
 
 def _awaited(awaited: Awaited) -> Any:
     """Return an event."""
-    return awaited.event.value if awaited.left is None else {awaited.event.value: _amount(awaited.left)}
-
-
-def _names(names: tuple[str, ...]) -> Any:
-    """Return one name as itself, several as a list."""
-    return names[0] if len(names) == 1 else list(names)
-
-
-def _amount(value: Span | Rate) -> float | str:
-    """Return a number, or a number with its unit."""
-    return f"{value.amount!r}{value.unit.value}" if value.unit.value else value.amount
+    return awaited.event.value if awaited.left is None else {awaited.event.value: amount(awaited.left)}

@@ -8,17 +8,56 @@ count as having happened.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
 from targets.cluster import ClockBend, Link
 
 
-class Pause(msgspec.Struct, frozen=True, tag="pause", tag_field="kind"):
-    """Freeze nodes with SIGSTOP; heals by SIGCONT."""
+class _Fault(msgspec.Struct, frozen=True, tag_field="kind"):
+    """What is common to all. What the nemesis must know of a kind stands on its class."""
+
+    lasts: ClassVar[bool] = True
+    """Whether there is something to heal."""
+    ends_nodes: ClassVar[bool] = False
+    """Whether a node's process ends of it, at once or later."""
+    heal_rank: ClassVar[int] = 4
+    """When its turn comes in the final heal: a frozen node can do nothing that it is asked for."""
+
+    @property
+    def kind(self) -> str:
+        """The word it is known by, in schedules and records."""
+        return str(self.__struct_config__.tag)
+
+
+class LinksFault(_Fault, frozen=True):
+    """A fault of directed links. Several may share a link; the strongest has its way."""
+
+    links: tuple[Link, ...]
+
+    heal_rank: ClassVar[int] = 3
+
+    @property
+    def concerned(self) -> tuple[str, ...]:
+        """Return whom it is about: both ends of every link, each once, in the order named."""
+        return tuple(dict.fromkeys(end for link in self.links for end in (link.source, link.target)))
+
+
+class NodesFault(_Fault, frozen=True):
+    """A fault of nodes. One that lasts has its nodes to itself, as far as its kind goes."""
 
     nodes: tuple[str, ...]
+
+    called: ClassVar[str]
+    """What a node is under, for people."""
+    apart: ClassVar[bool] = False
+    """Whether a step about many nodes makes a fault of each, so that one can fail without the others."""
+
+    @property
+    def concerned(self) -> tuple[str, ...]:
+        """Return whom it is about."""
+        return self.nodes
 
 
 class Flight(StrEnum):
@@ -32,61 +71,78 @@ class Flight(StrEnum):
     SILENCE = "silence"
 
 
-class Cut(msgspec.Struct, frozen=True, tag="cut", tag_field="kind"):
+class Cut(LinksFault, frozen=True, tag="cut"):
     """Cut directed links. ``shape`` is the name of the grudge they came from, for people."""
 
-    links: tuple[Link, ...]
     flight: Flight = Flight.HOLD
     shape: str = "custom"
 
 
-class Slow(msgspec.Struct, frozen=True, tag="slow", tag_field="kind"):
+class Slow(LinksFault, frozen=True, tag="slow"):
     """Delay directed links, one way."""
 
-    links: tuple[Link, ...]
     delay_ns: int
 
 
-class BendClock(msgspec.Struct, frozen=True, tag="clock", tag_field="kind"):
-    """Bend the clocks of a node; heals by a rate of zero and no offset."""
+class Pause(NodesFault, frozen=True, tag="pause"):
+    """Freeze nodes with SIGSTOP; heals by SIGCONT."""
 
-    node: str
-    bend: ClockBend
+    called: ClassVar = "pause"
+    heal_rank: ClassVar[int] = 0
 
 
-class Kill(msgspec.Struct, frozen=True, tag="kill", tag_field="kind"):
+class Kill(NodesFault, frozen=True, tag="kill"):
     """Kill nodes with SIGKILL; heals by a restart with the data kept."""
 
-    nodes: tuple[str, ...]
+    called: ClassVar = "kill"
+    ends_nodes: ClassVar[bool] = True
+    heal_rank: ClassVar[int] = 1
 
 
-class Campaign(msgspec.Struct, frozen=True, tag="campaign", tag_field="kind"):
-    """Ask a node to campaign now, through the vote rules; nothing to heal."""
+class BendClock(NodesFault, frozen=True, tag="clock"):
+    """Bend the clocks of nodes; heals by a rate of zero and no offset."""
 
-    node: str
+    bend: ClockBend
+
+    called: ClassVar = "clock bend"
+    apart: ClassVar[bool] = True
 
 
-class SlowApply(msgspec.Struct, frozen=True, tag="apply", tag_field="kind"):
+class Campaign(NodesFault, frozen=True, tag="campaign"):
+    """Ask nodes to campaign now, through the vote rules; nothing to heal."""
+
+    called: ClassVar = "campaign"
+    lasts: ClassVar[bool] = False
+    apart: ClassVar[bool] = True
+
+
+class SlowApply(NodesFault, frozen=True, tag="apply"):
     """Make nodes apply entries late."""
 
-    nodes: tuple[str, ...]
     delay_ns: int
 
+    called: ClassVar = "apply delay"
 
-class SlowSync(msgspec.Struct, frozen=True, tag="sync", tag_field="kind"):
+
+class SlowSync(NodesFault, frozen=True, tag="sync"):
     """Make nodes' disk syncs late."""
 
-    nodes: tuple[str, ...]
     delay_ns: int
 
+    called: ClassVar = "sync delay"
 
-class FillDisk(msgspec.Struct, frozen=True, tag="fill", tag_field="kind"):
+
+class FillDisk(NodesFault, frozen=True, tag="fill"):
     """Leave nodes no room on their disks, so that they end; heals by room again, and a restart."""
 
-    nodes: tuple[str, ...]
+    called: ClassVar = "full disk"
+    ends_nodes: ClassVar[bool] = True
+    heal_rank: ClassVar[int] = 2
 
 
-Fault = Pause | Cut | Slow | BendClock | Kill | Campaign | SlowApply | SlowSync | FillDisk
+OnLinks = Cut | Slow
+OnNodes = Pause | Kill | BendClock | Campaign | SlowApply | SlowSync | FillDisk
+Fault = OnLinks | OnNodes
 
 
 class Standing(StrEnum):

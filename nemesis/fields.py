@@ -155,3 +155,13 @@ def listed(value: object, path: str, *, most: int) -> list[Any]:
 def plain(value: Mapping[str, Any]) -> dict[str, Any]:
     """Return a mapping without the keys whose value is None."""
     return {key: each for key, each in value.items() if each is not None}
+
+
+def names(value: tuple[str, ...]) -> Any:
+    """Return what `words` reads: one name as itself, several as a list."""
+    return value[0] if len(value) == 1 else list(value)
+
+
+def amount(value: Span | Rate) -> float | str:
+    """Return what `span` and `rate` read: a number, or a number with its unit."""
+    return f"{value.amount!r}{value.unit.value}" if value.unit.value else value.amount

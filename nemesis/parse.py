@@ -24,6 +24,7 @@ from . import fields
 from .faults import Flight
 from .fields import Fields
 from .grudges import Shape, Side
+from .kinds import KINDS, read
 from .schedule import (
     NOTHING,
     PATIENCE,
@@ -32,27 +33,19 @@ from .schedule import (
     After,
     At,
     Awaited,
-    BendAt,
-    CampaignAt,
     CutAt,
     Episode,
     EventName,
-    FillAt,
     For,
     HealOf,
-    KillAt,
     Links,
     NamedLinks,
-    PauseAt,
     ProbeAt,
     ProbeKind,
     Schedule,
     ScheduleError,
     ShapedLinks,
-    SlowApplyAt,
     SlowAt,
-    SlowSyncAt,
-    Span,
     Step,
     Wait,
     When,
@@ -125,15 +118,19 @@ def _step(given: Fields) -> Step:
     name = fields.word(given.take("name"), given.at("name")) if "name" in given else None
     unless = _awaited(given.take("unless"), given.at("unless")) if "unless" in given else None
     until = _until(given)
-    kind = fields.word(given.need("do"), given.at("do"))
-    if kind not in KINDS:
-        known = ", ".join(KINDS)
-        raise ScheduleError(
-            given.at("do"), f"{fields.shown(kind)} is nothing one can do: there are {known}"
-        )
-    do = KINDS[kind](given)
+    do = _action(given, fields.word(given.need("do"), given.at("do")))
     given.end()
     return Step(do=do, when=when, name=name, until=until, unless=unless)
+
+
+def _action(given: Fields, word: str) -> Action:
+    """Read what is done."""
+    if word in KINDS:
+        return read(given, KINDS[word])
+    if word in OTHERS:
+        return OTHERS[word](given)
+    known = ", ".join(WORDS)
+    raise ScheduleError(given.at("do"), f"{fields.shown(word)} is nothing one can do: there are {known}")
 
 
 def _when(given: Fields) -> When:
@@ -206,27 +203,10 @@ def _cut(given: Fields) -> CutAt:
     return CutAt(links, fields.choice(flight, Flight, given.at("flight"), what="way to cut"))
 
 
-def _delay(given: Fields) -> Span:
-    """Read how late something is made."""
-    return fields.span(given.need("delay"), given.at("delay"))
-
-
 def _heal(given: Fields) -> HealOf:
     """Read which step to undo."""
     stagger = fields.span(given.take("stagger"), given.at("stagger")) if "stagger" in given else None
     return HealOf(fields.word(given.need("of"), given.at("of")), stagger)
-
-
-def _bend(given: Fields) -> BendAt:
-    """Read a bend of the clocks: a rate or a step, never both (they need different preloads)."""
-    target = _target(given)
-    match given.one_of("rate", "wall"):
-        case "rate":
-            return BendAt(target, rate=fields.rate(given.take("rate"), given.at("rate")))
-        case "wall":
-            return BendAt(target, wall=fields.span(given.take("wall"), given.at("wall"), signed=True))
-        case _:
-            raise ScheduleError(given.path, "a clock bend needs a 'rate' or a 'wall' step")
 
 
 def _probe(f: ProbeKind, given: Fields) -> ProbeAt:
@@ -241,18 +221,14 @@ def _probe(f: ProbeKind, given: Fields) -> ProbeAt:
     return ProbeAt(f, target, times, every)
 
 
-KINDS: Final[Mapping[str, Callable[[Fields], Action]]] = {
-    "pause": lambda given: PauseAt(_target(given)),
+OTHERS: Final[Mapping[str, Callable[[Fields], Action]]] = {
     "cut": _cut,
-    "slow": lambda given: SlowAt(_links(given), _delay(given)),
-    "clock": _bend,
-    "kill": lambda given: KillAt(_target(given)),
-    "campaign": lambda given: CampaignAt(_target(given)),
-    "apply": lambda given: SlowApplyAt(_target(given), _delay(given)),
-    "sync": lambda given: SlowSyncAt(_target(given), _delay(given)),
-    "fill": lambda given: FillAt(_target(given)),
+    "slow": lambda given: SlowAt(_links(given), fields.span(given.need("delay"), given.at("delay"))),
     "heal": _heal,
     "read": lambda given: _probe(ProbeKind.READ, given),
     "write": lambda given: _probe(ProbeKind.WRITE, given),
 }
-"""How what belongs to each kind of step is read."""
+"""How what belongs to a step is read that is no fault of nodes; those have `nemesis.kinds`."""
+
+WORDS: Final = (*KINDS, *OTHERS)
+"""Everything that one can do."""

@@ -12,11 +12,11 @@ declared drift bound (``-1rho``): one schedule serves every configuration.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final
+from typing import ClassVar, Final
 
 import msgspec
 
-from .faults import Flight
+from .faults import BendClock, Campaign, FillDisk, Flight, Kill, NodesFault, Pause, SlowApply, SlowSync
 from .grudges import Shape, Side
 
 SCHEDULE_SCHEMA: Final = 1
@@ -133,10 +133,63 @@ class NamedLinks(msgspec.Struct, frozen=True):
 Links = ShapedLinks | NamedLinks
 
 
-class PauseAt(msgspec.Struct, frozen=True):
-    """Freeze these roles or nodes."""
+class NodesAt(msgspec.Struct, frozen=True):
+    """Do to these roles or nodes what ``makes`` is; see `nemesis.kinds` for the table of them."""
 
     target: tuple[str, ...]
+
+    makes: ClassVar[type[NodesFault]]
+
+
+class LateAt(NodesAt, frozen=True):
+    """Make something of these nodes late by ``delay``."""
+
+    delay: Span
+
+
+class PauseAt(NodesAt, frozen=True):
+    """Freeze these roles or nodes."""
+
+    makes: ClassVar = Pause
+
+
+class KillAt(NodesAt, frozen=True):
+    """Kill these nodes; they come back with the heal."""
+
+    makes: ClassVar = Kill
+
+
+class BendAt(NodesAt, frozen=True):
+    """Bend these nodes' clocks: a rate, or a step of the wall clock."""
+
+    rate: Rate | None = None
+    wall: Span | None = None
+
+    makes: ClassVar = BendClock
+
+
+class CampaignAt(NodesAt, frozen=True):
+    """Ask these nodes to campaign now."""
+
+    makes: ClassVar = Campaign
+
+
+class SlowApplyAt(LateAt, frozen=True):
+    """Make these nodes apply late."""
+
+    makes: ClassVar = SlowApply
+
+
+class SlowSyncAt(LateAt, frozen=True):
+    """Make these nodes' disks late."""
+
+    makes: ClassVar = SlowSync
+
+
+class FillAt(NodesAt, frozen=True):
+    """Leave these nodes' disks no room; the heal starts what has ended of it."""
+
+    makes: ClassVar = FillDisk
 
 
 class CutAt(msgspec.Struct, frozen=True):
@@ -150,40 +203,6 @@ class SlowAt(msgspec.Struct, frozen=True):
     """Delay these links."""
 
     links: Links
-    delay: Span
-
-
-class BendAt(msgspec.Struct, frozen=True):
-    """Bend these nodes' clocks: a rate, or a step of the wall clock."""
-
-    target: tuple[str, ...]
-    rate: Rate | None = None
-    wall: Span | None = None
-
-
-class KillAt(msgspec.Struct, frozen=True):
-    """Kill these nodes; they come back with the heal."""
-
-    target: tuple[str, ...]
-
-
-class CampaignAt(msgspec.Struct, frozen=True):
-    """Ask these nodes to campaign now."""
-
-    target: tuple[str, ...]
-
-
-class SlowApplyAt(msgspec.Struct, frozen=True):
-    """Make these nodes apply late."""
-
-    target: tuple[str, ...]
-    delay: Span
-
-
-class SlowSyncAt(msgspec.Struct, frozen=True):
-    """Make these nodes' disks late."""
-
-    target: tuple[str, ...]
     delay: Span
 
 
@@ -217,13 +236,7 @@ class ProbeAt(msgspec.Struct, frozen=True):
     every: Span = NOTHING
 
 
-class FillAt(msgspec.Struct, frozen=True):
-    """Leave these nodes' disks no room; the heal starts what has ended of it."""
-
-    target: tuple[str, ...]
-
-
-FaultAction = PauseAt | CutAt | SlowAt | BendAt | KillAt | CampaignAt | SlowApplyAt | SlowSyncAt | FillAt
+FaultAction = CutAt | SlowAt | NodesAt
 Action = FaultAction | HealOf | ProbeAt
 
 

@@ -19,26 +19,21 @@ from targets.cluster import CLIENTS
 from .fields import shown
 from .grudges import LEADER_SHAPES, ONE_NODE_SHAPES, Shape, Side
 from .schedule import (
+    Action,
     After,
     At,
-    BendAt,
-    CampaignAt,
     CutAt,
     Episode,
     EventName,
-    FillAt,
     For,
     HealOf,
-    KillAt,
     NamedLinks,
-    PauseAt,
+    NodesAt,
     ProbeAt,
     Schedule,
     ScheduleError,
     ShapedLinks,
-    SlowApplyAt,
     SlowAt,
-    SlowSyncAt,
     Step,
     Wait,
 )
@@ -132,9 +127,7 @@ class _Check:
                         self._name(place, key, name, clients=True)
             case HealOf():
                 pass
-            case PauseAt(target) | KillAt(target) | CampaignAt(target) | ProbeAt(_, target):
-                self._targets(place, target)
-            case BendAt(target) | SlowApplyAt(target) | SlowSyncAt(target) | FillAt(target):
+            case NodesAt(target) | ProbeAt(_, target):
                 self._targets(place, target)
 
     def _shape(self, place: int, links: ShapedLinks) -> None:
@@ -169,7 +162,7 @@ class _Check:
         if step.until is None:
             return
         key = "for" if isinstance(step.until, For) else "until"
-        if isinstance(step.do, HealOf | ProbeAt | CampaignAt):
+        if not lasts(step.do):
             raise self._error(place, key, "belongs to a fault that lasts")
         ends_at = step.until.span if isinstance(step.until, At) and self.anchor == 0 else None
         if ends_at is not None and ends_at.ns(USUAL_ELECTION_NS) <= self.now_ns:
@@ -181,7 +174,7 @@ class _Check:
             raise self._error(place, "of", f"no earlier step is called {shown(do.of)}")
         healed = self.named[do.of]
         what = self.episode.steps[healed].do
-        if isinstance(what, HealOf | ProbeAt | CampaignAt):
+        if not lasts(what):
             raise self._error(place, "of", f"step {shown(do.of)} leaves nothing to heal")
         if do.stagger is not None and not isinstance(what, CutAt | SlowAt):
             raise self._error(place, "stagger", "only links heal one by one")
@@ -189,7 +182,7 @@ class _Check:
 
     def _exclusive(self, place: int, step: Step) -> None:
         """Refuse a second fault of an exclusive kind on a node that surely still has the first."""
-        kind, target = exclusive(step)
+        kind, target = exclusive(step.do)
         ends_ns: int | None = None
         match step.until:
             case For(span):
@@ -215,23 +208,20 @@ class _Check:
         return busy.ends_ns is not None and busy.anchor == self.anchor and busy.ends_ns > self.now_ns
 
 
-def exclusive(step: Step) -> tuple[str, tuple[str, ...]]:  # noqa: PLR0911 - one case a kind
+def exclusive(do: Action) -> tuple[str, tuple[str, ...]]:
     """Return the kind of exclusion a step takes part in, and on whom; no names if in none."""
-    match step.do:
-        case PauseAt(target):
-            return "pause", target
-        case KillAt(target):
-            return "kill", target
-        case BendAt(target):
-            return "clock bend", target
-        case SlowApplyAt(target):
-            return "apply delay", target
-        case SlowSyncAt(target):
-            return "sync delay", target
-        case FillAt(target):
-            return "full disk", target
-        case _:
-            return "", ()
+    return (do.makes.called, do.target) if isinstance(do, NodesAt) and do.makes.lasts else ("", ())
+
+
+def lasts(do: Action) -> bool:
+    """Whether a step leaves something to heal."""
+    match do:
+        case HealOf() | ProbeAt():
+            return False
+        case NodesAt():
+            return do.makes.lasts
+        case CutAt() | SlowAt():
+            return True
 
 
 def roles(name: str, nodes: Sequence[str] | None) -> tuple[str, ...]:

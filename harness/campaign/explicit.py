@@ -16,32 +16,14 @@ from harness.plan.plan import ScheduleFrom
 from harness.plan.schedules import dumped
 from harness.plan.script import Scripted
 from nemesis import Episode, Schedule, Step
-from nemesis.faults import (
-    BendClock,
-    Campaign,
-    Cut,
-    FillDisk,
-    Kill,
-    Pause,
-    Slow,
-    SlowApply,
-    SlowSync,
-    Standing,
-)
+from nemesis.faults import Cut, Slow, Standing
+from nemesis.kinds import step_of
 from nemesis.schedule import (
     At,
-    BendAt,
-    CampaignAt,
     CutAt,
-    FillAt,
     For,
-    KillAt,
     NamedLinks,
-    PauseAt,
-    Rate,
-    SlowApplyAt,
     SlowAt,
-    SlowSyncAt,
     Span,
 )
 from targets.clock import MS, SECOND
@@ -110,37 +92,22 @@ def steps_of(faults: Iterable[Injected]) -> Iterator[Step]:
     """Yield a step for each fault, in the order they were made, times from the start of the load."""
     for fault in faults:
         until = None
-        if fault.healed_ns is not None and not isinstance(fault.fault, Campaign):
+        if fault.healed_ns is not None and fault.fault.lasts:
             until = For(_seconds(fault.healed_ns - fault.asked_ns))
         for do in _actions(fault):
             yield Step(do=do, when=At(_seconds(fault.asked_ns)), until=until)
 
 
-def _actions(fault: Injected) -> Iterator[FaultAction]:  # noqa: C901, PLR0912 - one case a kind
+def _actions(fault: Injected) -> Iterator[FaultAction]:
     match fault.fault:
-        case Pause(nodes):
-            yield PauseAt(nodes)
-        case Kill(nodes):
-            yield KillAt(nodes)
-        case Campaign(node):
-            yield CampaignAt((node,))
         case Cut(links, flight):
             for named in named_links(links):
                 yield CutAt(named, flight)
         case Slow(links, delay_ns):
             for named in named_links(links):
                 yield SlowAt(named, _seconds(delay_ns))
-        case BendClock(node, bend):
-            if bend.rate_ppm:
-                yield BendAt((node,), rate=Rate(bend.rate_ppm / 1e6))
-            else:
-                yield BendAt((node,), wall=_seconds(bend.wall_offset_ns))
-        case SlowApply(nodes, delay_ns):
-            yield SlowApplyAt(nodes, _seconds(delay_ns))
-        case SlowSync(nodes, delay_ns):
-            yield SlowSyncAt(nodes, _seconds(delay_ns))
-        case FillDisk(nodes):
-            yield FillAt(nodes)
+        case on_nodes:
+            yield step_of(on_nodes)
 
 
 def named_links(links: Iterable[Link]) -> Iterator[NamedLinks]:

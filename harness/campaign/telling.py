@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from checker.events import EventType
 from harness import program
 from harness.report.escape import plain
-from harness.run.orders import concerned, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,9 +39,9 @@ def told(found: Shrunk, directory: str) -> Iterator[str]:
 
 
 def _fault(fault: Injected) -> str:
-    what = getattr(fault.fault, "shape", None) or ", ".join(concerned(fault.fault))
+    what = getattr(fault.fault, "shape", None) or ", ".join(fault.fault.concerned)
     lasts = "" if fault.healed_ns is None else f" for {(fault.healed_ns - fault.asked_ns) / 1e9:.3f} s"
-    return f"{kind_of(fault.fault)} {what}{lasts}"
+    return f"{fault.fault.kind} {what}{lasts}"
 
 
 def _operation(event: Event) -> str:

@@ -11,8 +11,6 @@ from checker.events import EventType
 from harness.report.view import FaultCount, ReadPathCount
 from nemesis.faults import Standing
 
-from .orders import concerned, kind_of
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -60,7 +58,7 @@ def fault_counts(record: InjectionRecord) -> tuple[FaultCount, ...]:
     """Return every kind of fault with how often it took hold, and what it did."""
     kinds: dict[str, list[Injected]] = defaultdict(list)
     for fault in record.faults:
-        kinds[kind_of(fault.fault)].append(fault)
+        kinds[fault.fault.kind].append(fault)
     return tuple(_count(kind, faults) for kind, faults in sorted(kinds.items()))
 
 
@@ -107,7 +105,7 @@ def _words(fault: Injected) -> list[str]:
     shape = getattr(fault.fault, "shape", None)
     if shape is not None:
         return [str(shape)]
-    return [_role(fault.roles, node) for node in concerned(fault.fault)]
+    return [_role(fault.roles, node) for node in fault.fault.concerned]
 
 
 def _role(roles: Mapping[str, str], node: str) -> str:

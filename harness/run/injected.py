@@ -17,8 +17,6 @@ from harness.store.rundir import SCHEDULE_SCHEMA
 from nemesis.faults import Standing
 from nemesis.machine.record import Injected
 
-from .orders import concerned, kind_of
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -71,9 +69,18 @@ def read(data: bytes, *, name: str) -> tuple[Injected, ...]:
     if schema != SCHEDULE_SCHEMA:
         raise NotARun(f"{name}: schema {schema!r} is unknown; {SCHEDULE_SCHEMA} is known")
     try:
-        return msgspec.convert(told.get("faults", []), tuple[Injected, ...])
+        return msgspec.convert(_with_nodes(told.get("faults", [])), tuple[Injected, ...])
     except msgspec.ValidationError as error:
         raise NotARun(f"{name}: {error}") from error
+
+
+def _with_nodes(faults: Any) -> Any:
+    """Return faults that all have ``nodes``: older records called the one node of some ``node``."""
+    for each in faults if isinstance(faults, list) else ():
+        fault = each.get("fault") if isinstance(each, dict) else None
+        if isinstance(fault, dict) and "node" in fault:
+            fault["nodes"] = [fault.pop("node")]
+    return faults
 
 
 def windows(faults: Iterable[Injected]) -> list[FaultWindow]:
@@ -82,8 +89,8 @@ def windows(faults: Iterable[Injected]) -> list[FaultWindow]:
     for fault in faults:
         if fault.standing is not Standing.INSTALLED or fault.installed_ns is None:
             continue
-        nodes = ", ".join(concerned(fault.fault))
+        nodes = ", ".join(fault.fault.concerned)
         shape = getattr(fault.fault, "shape", None)
-        what = kind_of(fault.fault) if shape is None else f"{kind_of(fault.fault)} {shape}"
+        what = fault.fault.kind if shape is None else f"{fault.fault.kind} {shape}"
         found.append((fault.asked_ns, fault.healed_ns, f"{what} ({nodes}), step {fault.step}"))
     return found

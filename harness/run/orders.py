@@ -12,41 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from nemesis.faults import (
-    BendClock,
-    Campaign,
-    Cut,
-    Fault,
-    FillDisk,
-    Kill,
-    Pause,
-    Slow,
-    SlowApply,
-    SlowSync,
-    Standing,
-)
+from nemesis.faults import LinksFault, Standing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from nemesis.faults import Fault
     from nemesis.ports import Happened, Heal, Inject
     from targets.cluster import Link
-
-
-def concerned(fault: Fault) -> tuple[str, ...]:
-    """Return the nodes a fault is about, each once, in the order named."""
-    match fault:
-        case Pause(nodes) | Kill(nodes) | SlowApply(nodes) | SlowSync(nodes) | FillDisk(nodes):
-            return nodes
-        case Cut(links) | Slow(links):
-            return tuple(dict.fromkeys(end for link in links for end in (link.source, link.target)))
-        case BendClock(node) | Campaign(node):
-            return (node,)
-
-
-def kind_of(fault: Fault) -> str:
-    """Return the word a fault is known by."""
-    return str(fault.__struct_config__.tag)
 
 
 class Orders:
@@ -74,17 +47,15 @@ class Orders:
 
     def down(self, node: str) -> bool:
         """Whether a fault of which this node ends stands."""
-        return any(
-            isinstance(fault, Kill | FillDisk) and node in fault.nodes for fault in self._faults.values()
-        )
+        return any(fault.ends_nodes and node in fault.concerned for fault in self._faults.values())
 
     def inject(self, order: Inject, roles: Mapping[str, str]) -> dict[str, Any]:
         """Enter an injection; ``roles`` is what every node last took itself for."""
         self._pending[order.id, False] += 1
-        if not isinstance(order.fault, Campaign):  # a campaign is over when it was heard
+        if order.fault.lasts:
             self._faults[order.id] = order.fault
-        self._kinds[order.id] = kind_of(order.fault)
-        known = {node: roles[node] for node in concerned(order.fault) if node in roles}
+        self._kinds[order.id] = order.fault.kind
+        known = {node: roles[node] for node in order.fault.concerned if node in roles}
         return {
             "id": order.id,
             "step": "inject",
@@ -95,15 +66,15 @@ class Orders:
     def heal(self, order: Heal) -> dict[str, Any]:
         """Enter a heal; it may be of a part of what was injected."""
         self._pending[order.id, True] += 1
-        self._kinds.setdefault(order.id, kind_of(order.fault))
-        if isinstance(order.fault, Cut | Slow):
+        self._kinds.setdefault(order.id, order.fault.kind)
+        if isinstance(order.fault, LinksFault):
             self._opening.setdefault(order.id, set()).update(order.fault.links)
         return {"id": order.id, "step": "heal", "fault": msgspec.to_builtins(order.fault)}
 
     def _opened(self, links: set[Link]) -> None:
         """Forget faults whose links are all open: faults that share one have it healed once."""
         for number, fault in tuple(self._faults.items()):
-            if isinstance(fault, Cut | Slow) and not links.isdisjoint(fault.links):
+            if isinstance(fault, LinksFault) and not links.isdisjoint(fault.links):
                 left = tuple(link for link in fault.links if link not in links)
                 if left:
                     self._faults[number] = msgspec.structs.replace(fault, links=left)

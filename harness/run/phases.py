@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 from nemesis.ports import HealNow
 
-from .orders import kind_of
 from .ports import Failed, Finished, Phase, Timing
 
 if TYPE_CHECKING:
@@ -130,7 +129,7 @@ class Phases:
     def _settle(self, now_ns: int, *, late: bool) -> Iterator[PhaseEffect]:
         left = self._relay.standing
         if late or left:
-            kinds = ", ".join(sorted({kind_of(fault) for fault in left.values()})) or "unreported"
+            kinds = ", ".join(sorted({fault.kind for fault in left.values()})) or "unreported"
             yield Failed(f"not everything could be healed: {kinds}")
         else:
             self._recovery.healed(now_ns)

@@ -15,7 +15,7 @@ import msgspec
 from nemesis.ports import Happened, Heal, Inject, NemesisInput, Note, Probe, WakeUp
 from targets.clock import MS
 
-from .orders import Orders, kind_of
+from .orders import Orders
 from .ports import Failed
 
 if TYPE_CHECKING:
@@ -109,10 +109,10 @@ class Relay:
         """Book an order and announce it; the line of the history comes first."""
         match effect:
             case Inject(_, fault):
-                yield Remark(kind_of(fault), self._orders.inject(effect, self._roles()))
+                yield Remark(fault.kind, self._orders.inject(effect, self._roles()))
                 yield effect
             case Heal(_, fault):
-                yield Remark(kind_of(fault), self._orders.heal(effect))
+                yield Remark(fault.kind, self._orders.heal(effect))
                 yield effect
             case Probe():
                 yield effect

@@ -33,7 +33,6 @@ from .drive_asyncio import Drive
 from .generator import MODEL
 from .injected import schedule_of
 from .judge import Hearing, Seen
-from .orders import kind_of
 from .parts import make_conductor, observe, peer_links, peer_state
 from .result import RunResult, written
 from .simulate import run_simulated
@@ -209,7 +208,7 @@ class Course:
         for fault in self._conductor.standing.values():
             found = await means.heal(cluster, fault, peers=peer_state(self.plan))
             if found.standing is Standing.UNKNOWN:
-                self.seen.notes.append(f"{kind_of(fault)} may not have been healed: {found.reason}")
+                self.seen.notes.append(f"{fault.kind} may not have been healed: {found.reason}")
 
 
 def lacking_descriptors(plan: Plan) -> str | None:

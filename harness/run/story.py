@@ -57,7 +57,7 @@ class Story:
                 fault = told["fault"]
                 shape = fault.get("shape")
                 roles = ", ".join(f"{node} {role}" for node, role in told["roles"].items())
-                whom = roles or ", ".join(fault.get("nodes", [])) or fault.get("node", "")
+                whom = roles or ", ".join(fault.get("nodes", []))
                 return f"fault {number}: {kind}{f' {shape}' if shape else ''} ({whom})"
             case "injected" if told["standing"] != Standing.INSTALLED:
                 return f"fault {number}: {told['standing']}: {told.get('reason')}"

@@ -6,36 +6,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from nemesis.faults import (
-    BendClock,
-    Campaign,
-    Cut,
-    Fault,
-    FillDisk,
-    Kill,
-    Pause,
-    Slow,
-    SlowApply,
-    SlowSync,
-)
+from nemesis.faults import Cut, Fault, Slow
 from nemesis.grudges import shaped
-from nemesis.schedule import (
-    BendAt,
-    CampaignAt,
-    CutAt,
-    FaultAction,
-    FillAt,
-    KillAt,
-    Links,
-    NamedLinks,
-    PauseAt,
-    ShapedLinks,
-    SlowApplyAt,
-    SlowAt,
-    SlowSyncAt,
-)
+from nemesis.kinds import faults
+from nemesis.schedule import CutAt, FaultAction, Links, NamedLinks, NodesAt, ShapedLinks, SlowAt
 from nemesis.validate import centre_of
-from targets.cluster import ClockBend, Link
+from targets.cluster import Link
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,33 +27,16 @@ class Scale(msgspec.Struct, frozen=True):
     drift_ppm: int
 
 
-def faults_of(  # noqa: PLR0911 - one case a kind
-    do: FaultAction, scale: Scale, resolve: Resolve
-) -> tuple[Fault, ...]:
+def faults_of(do: FaultAction, scale: Scale, resolve: Resolve) -> tuple[Fault, ...]:
     """Return the faults a step makes: one, or one a node where a fault is about one node only."""
     match do:
-        case PauseAt(target):
-            return (Pause(resolve(target)),)
-        case KillAt(target):
-            return (Kill(resolve(target)),)
-        case CampaignAt(target):
-            return tuple(Campaign(node) for node in resolve(target))
         case CutAt(links, flight):
             return (Cut(_links(links, scale, resolve), flight, _shape(links)),)
         case SlowAt(links, delay):
             return (Slow(_links(links, scale, resolve), delay.ns(scale.election_ns)),)
-        case BendAt(target, rate, wall):
-            bend = ClockBend(
-                rate_ppm=0 if rate is None else rate.ppm(scale.drift_ppm),
-                wall_offset_ns=0 if wall is None else wall.ns(scale.election_ns),
-            )
-            return tuple(BendClock(node, bend) for node in resolve(target))
-        case SlowApplyAt(target, delay):
-            return (SlowApply(resolve(target), delay.ns(scale.election_ns)),)
-        case SlowSyncAt(target, delay):
-            return (SlowSync(resolve(target), delay.ns(scale.election_ns)),)
-        case FillAt(target):
-            return (FillDisk(resolve(target)),)
+        case NodesAt(target):
+            nodes = resolve(target)
+            return faults(do, nodes, election_ns=scale.election_ns, drift_ppm=scale.drift_ppm)
 
 
 def _links(links: Links, scale: Scale, resolve: Resolve) -> tuple[Link, ...]:

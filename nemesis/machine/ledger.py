@@ -14,16 +14,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from nemesis.faults import (
-    BendClock,
-    Campaign,
     Cut,
     Fault,
-    FillDisk,
     Kill,
+    OnNodes,
     Pause,
     Slow,
-    SlowApply,
-    SlowSync,
     Standing,
 )
 from nemesis.ports import Happened, Heal, Inject, NemesisEffect, Note
@@ -80,10 +76,10 @@ class Ledger:
         match entry.fault:
             case Cut() | Slow():
                 return self._inject_links(entry, entry.fault)
-            case Campaign():
-                return self._ask(entry, entry.fault)
-            case _:
-                return self._inject_nodes(entry, entry.fault)
+            case fault if fault.lasts:
+                return self._inject_nodes(entry, fault)
+            case fault:
+                return self._ask(entry, fault)
 
     def _ask(self, entry: Entry, fault: Fault) -> tuple[NemesisEffect, ...]:
         entry.asked = True
@@ -101,11 +97,9 @@ class Ledger:
         entry.standing, entry.installed_ns = Standing.INSTALLED, entry.asked_ns
         return ()
 
-    def _inject_nodes(
-        self, entry: Entry, fault: Pause | Kill | BendClock | SlowApply | SlowSync | FillDisk
-    ) -> tuple[NemesisEffect, ...]:
+    def _inject_nodes(self, entry: Entry, fault: OnNodes) -> tuple[NemesisEffect, ...]:
         """Take the nodes that are free, and say who holds the others."""
-        nodes = (fault.node,) if isinstance(fault, BendClock) else fault.nodes
+        nodes = fault.nodes
         kinds = (Pause, Kill) if isinstance(fault, Pause) else (type(fault),)
         holders = {node: self._holder(kinds, node) for node in nodes}
         free = tuple(node for node in nodes if holders[node] is None)
@@ -119,9 +113,8 @@ class Ledger:
             entry.standing = Standing.SKIPPED
             entry.reason = "; ".join(taken) if taken else "nobody to do it to"
             return notes
-        if not isinstance(fault, BendClock):
-            fault = msgspec.structs.replace(fault, nodes=free)
-            entry.fault = fault
+        fault = msgspec.structs.replace(fault, nodes=free)
+        entry.fault = fault
         return (*notes, *self._ask(entry, fault))
 
     def _holder(self, kinds: Sequence[type], node: str) -> int | None:
@@ -143,7 +136,7 @@ class Ledger:
                 return self._heal_links(entry, fault, now_ns, links)
             case fault:
                 entry.healing = True
-                if isinstance(fault, Campaign) or not entry.asked:
+                if not (fault.lasts and entry.asked):
                     return ()
                 entry.unhealed += 1
                 return (Heal(number, fault),)
@@ -172,10 +165,8 @@ class Ledger:
         Frozen nodes first: they cannot carry out a heal that they are asked for.
         """
         self._final = True
-        order = (Pause, Kill, FillDisk, Cut, Slow)
-        rank = {kind: place for place, kind in enumerate(order)}
         open_entries = [each for each in self.entries.values() if self._needs_final(each)]
-        open_entries.sort(key=lambda each: (rank.get(type(each.fault), len(order)), each.id))
+        open_entries.sort(key=lambda each: (each.fault.heal_rank, each.id))
         for entry in open_entries:
             entry.healing = True
             entry.postponed.clear()
@@ -185,7 +176,7 @@ class Ledger:
     @staticmethod
     def _needs_final(entry: Entry) -> bool:
         in_force = entry.asked or entry.standing is Standing.INSTALLED
-        return entry.healed_ns is None and in_force and not isinstance(entry.fault, Campaign)
+        return entry.healed_ns is None and in_force and entry.fault.lasts
 
     def happened(self, event: Happened, now_ns: int) -> tuple[NemesisEffect, ...]:
         """Take the report of an injection or a heal."""
@@ -209,7 +200,7 @@ class Ledger:
         if verification.standing is not Standing.INSTALLED:
             effects.append(Note(f"{entry.step}: {verification.standing}: {verification.reason}"))
         if self._final:
-            if not isinstance(entry.fault, Campaign):
+            if entry.fault.lasts:
                 entry.healing, entry.healed_ns = True, None
                 entry.unhealed += 1
                 effects.append(Heal(entry.id, entry.fault))

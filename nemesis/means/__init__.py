@@ -1,4 +1,4 @@
-"""Faults made real on a cluster: ``inject`` and ``heal``, one module a family.
+"""Faults made real on a cluster: ``inject`` and ``heal``, one module a family, one row a kind.
 
 Both always return a `Verification`, in bounded time. *Installed* means read back and so; for a heal:
 whole again. A cluster may be somebody's plug-in, so whatever it raises is caught here, at the edge, and
@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Final
 from nemesis.faults import (
     BendClock,
     Campaign,
-    Cut,
     Fault,
     FillDisk,
     Kill,
+    LinksFault,
+    NodesFault,
     Pause,
-    Slow,
     SlowApply,
     SlowSync,
     Standing,
@@ -28,10 +28,10 @@ from nemesis.faults import (
 from targets.cluster import LinkState, Open, Unsupported
 
 from . import clock, crash, disk, lateness, leader, links, pause
-from .common import HEAL_S, INJECT_S, RESTART_S, Ineffective, Unverified, installed, skipped, unknown
+from .common import HEAL_S, INJECT_S, RESTART_S, Ineffective, Means, Unverified, skipped, unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Coroutine, Mapping
     from typing import Any
 
     from targets.cluster import Cluster
@@ -45,11 +45,23 @@ HEAL_GAP_S: Final = 0.2
 __all__ = ["heal", "inject"]
 
 
+MEANS: Final[Mapping[type[NodesFault], Means]] = {
+    Pause: pause.MEANS,
+    Kill: crash.MEANS,
+    BendClock: clock.MEANS,
+    Campaign: leader.MEANS,
+    SlowApply: lateness.APPLY,
+    SlowSync: lateness.SYNC,
+    FillDisk: disk.MEANS,
+}
+"""How each kind of fault of nodes is made, in virtual time too."""
+
+
 async def inject(cluster: Cluster, fault: Fault) -> Verification:
     """Make a fault happen and verify it; never raises for what the cluster does."""
-    verification = await _bounded(_inject(cluster, fault), INJECT_S)
-    log.info("inject fault=%r standing=%s reason=%s", fault, verification.standing, verification.reason)
-    return verification
+    found = await _bounded(_inject(cluster, fault), INJECT_S)
+    log.info("inject fault=%r standing=%s reason=%s", fault, found.standing, found.reason)
+    return found
 
 
 async def heal(cluster: Cluster, fault: Fault, *, peers: LinkState = OPEN) -> Verification:
@@ -57,60 +69,40 @@ async def heal(cluster: Cluster, fault: Fault, *, peers: LinkState = OPEN) -> Ve
 
     ``peers`` is the state of a link between nodes when nothing is done to it.
     """
-    deadline_s = RESTART_S if isinstance(fault, Kill | FillDisk) else HEAL_S
-    verification = unknown("was not tried")
+    deadline_s = RESTART_S if fault.ends_nodes else HEAL_S
+    found = unknown("was not tried")
     for attempt in range(HEAL_TRIES):
         if attempt:
             await asyncio.sleep(HEAL_GAP_S * attempt)
-        verification = await _bounded(_heal(cluster, fault, peers), deadline_s)
-        if verification.standing is not Standing.UNKNOWN:
+        found = await _bounded(_heal(cluster, fault, peers), deadline_s)
+        if found.standing is not Standing.UNKNOWN:
             break
-    log.info("heal fault=%r standing=%s reason=%s", fault, verification.standing, verification.reason)
-    return verification
+    log.info("heal fault=%r standing=%s reason=%s", fault, found.standing, found.reason)
+    return found
 
 
-def _inject(  # noqa: PLR0911 - one case a kind
-    cluster: Cluster, fault: Fault
-) -> Coroutine[Any, Any, Verification]:
-    match fault:
-        case Pause():
-            return pause.inject(cluster, fault)
-        case Cut() | Slow():
-            return links.inject(cluster, fault)
-        case BendClock():
-            return clock.inject(cluster, fault)
-        case Kill():
-            return crash.inject(cluster, fault)
-        case Campaign():
-            return leader.inject(cluster, fault)
-        case SlowApply() | SlowSync():
-            return lateness.inject(cluster, fault)
-        case FillDisk():
-            return disk.inject(cluster, fault)
+async def _inject(cluster: Cluster, fault: Fault) -> Verification:
+    if isinstance(fault, LinksFault):
+        return links.inject(cluster, fault)
+    means = MEANS[type(fault)]
+    reason = means.impossible(cluster, fault)
+    if reason is not None:
+        return skipped(reason)
+    before = await means.look(cluster, fault)
+    for node in fault.nodes:
+        await means.make(cluster, fault, node)
+    return await means.made(cluster, fault, before)
 
 
-def _heal(  # noqa: PLR0911 - one case a kind
-    cluster: Cluster, fault: Fault, peers: LinkState
-) -> Coroutine[Any, Any, Verification]:
-    match fault:
-        case Pause():
-            return pause.heal(cluster, fault)
-        case Cut() | Slow():
-            return links.heal(cluster, fault, peers=peers)
-        case BendClock():
-            return clock.heal(cluster, fault)
-        case Kill():
-            return crash.heal(cluster, fault)
-        case Campaign():
-            return _nothing()
-        case SlowApply() | SlowSync():
-            return lateness.heal(cluster, fault)
-        case FillDisk():
-            return disk.heal(cluster, fault)
-
-
-async def _nothing() -> Verification:
-    return installed()
+async def _heal(cluster: Cluster, fault: Fault, peers: LinkState) -> Verification:
+    if isinstance(fault, LinksFault):
+        return links.heal(cluster, fault, peers=peers)
+    means = MEANS[type(fault)]
+    for node in fault.nodes:
+        call = means.undo(cluster, fault, node)
+        if call is not None:
+            await call
+    return await means.healed(cluster, fault)
 
 
 async def _bounded(attempt: Coroutine[Any, Any, Verification], deadline_s: float) -> Verification:

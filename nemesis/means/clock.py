@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from targets.clock import MS
 from targets.cluster import ClockBend, NodeStatus, Primitive, ProcessState
 
-from .common import Ineffective, Unverified, gone, installed, skipped, unsupported
+from .common import Ineffective, Means, Unverified, installed
 
 if TYPE_CHECKING:
     from nemesis.faults import BendClock, Verification
@@ -29,53 +29,58 @@ WALL_ERROR_NS: Final = 60 * MS
 """What a step may be off: two statuses some milliseconds apart on a busy machine."""
 
 
-async def inject(cluster: Cluster, fault: BendClock) -> Verification:
-    """Bend the node's clocks and measure them."""
-    bend = fault.bend
-    wants = [Primitive.CLOCK_RATE] if bend.rate_ppm else []
-    wants += [Primitive.CLOCK_WALL] if bend.wall_offset_ns else []
-    reason = unsupported(cluster, wants) or gone(cluster, [fault.node])
-    if reason is not None:
-        return skipped(reason)
-    before = await _status(cluster, fault.node)
-    await cluster.bend_clock(fault.node, bend)
-    after = await _status(cluster, fault.node)
-    evidence: dict[str, int] = {}
+def _needs(fault: BendClock) -> list[Primitive]:
+    rate = [Primitive.CLOCK_RATE] if fault.bend.rate_ppm else []
+    return [*rate, *([Primitive.CLOCK_WALL] if fault.bend.wall_offset_ns else [])]
+
+
+async def _statuses(cluster: Cluster, fault: BendClock) -> dict[str, NodeStatus]:
+    return {node: await _status(cluster, node) for node in fault.nodes}
+
+
+async def _bent(cluster: Cluster, fault: BendClock, before: dict[str, NodeStatus]) -> Verification:
+    """Measure the step that every wall clock made, and the rate that every clock runs at."""
+    bend, after = fault.bend, await _statuses(cluster, fault)
+    evidence: dict[str, dict[str, int]] = {}
     if bend.wall_offset_ns:
-        step_ns = _wall_error_ns(after) - _wall_error_ns(before)
-        if abs(step_ns - bend.wall_offset_ns) > WALL_ERROR_NS:
-            raise Ineffective(
-                f"{fault.node}'s wall clock moved by {step_ns} ns, not {bend.wall_offset_ns}"
-            )
-        evidence["wall_step_ns"] = step_ns
+        steps_ns = {node: _wall_error_ns(after[node]) - _wall_error_ns(before[node]) for node in before}
+        for node, step_ns in steps_ns.items():
+            if abs(step_ns - bend.wall_offset_ns) > WALL_ERROR_NS:
+                raise Ineffective(
+                    f"{node}'s wall clock moved by {step_ns} ns, not {bend.wall_offset_ns}"
+                )
+        evidence["wall_step_ns"] = steps_ns
     if bend.rate_ppm:
-        evidence["rate_ppm"] = await _rate_ppm(cluster, fault.node, after)
-        if abs(evidence["rate_ppm"] - bend.rate_ppm) > RATE_ERROR_PPM:
-            raise Ineffective(f"{fault.node} runs {evidence['rate_ppm']} ppm off, not {bend.rate_ppm}")
-    return installed(node=fault.node, **evidence)
+        evidence["rate_ppm"] = await _rates_ppm(cluster, after)
+        for node, rate_ppm in evidence["rate_ppm"].items():
+            if abs(rate_ppm - bend.rate_ppm) > RATE_ERROR_PPM:
+                raise Ineffective(f"{node} runs {rate_ppm} ppm off, not {bend.rate_ppm}")
+    return installed(**evidence)
 
 
-async def heal(cluster: Cluster, fault: BendClock) -> Verification:
-    """Set the node's clocks right; a node that is not running has nothing to measure."""
-    await cluster.bend_clock(fault.node, ClockBend())
-    if cluster.state(fault.node) is not ProcessState.RUNNING:
-        return installed(node=fault.node, measured=False)
-    if not fault.bend.rate_ppm:
-        return installed(node=fault.node)
-    rate_ppm = await _rate_ppm(cluster, fault.node, await _status(cluster, fault.node))
-    if abs(rate_ppm) > RATE_ERROR_PPM:
-        raise Unverified(f"{fault.node} still runs {rate_ppm} ppm off")
-    return installed(node=fault.node, rate_ppm=rate_ppm)
+async def _right(cluster: Cluster, fault: BendClock) -> Verification:
+    """Measure that clocks run right again; a node that is not running has nothing to measure."""
+    running = [node for node in fault.nodes if cluster.state(node) is ProcessState.RUNNING]
+    if not (running and fault.bend.rate_ppm):
+        return installed(measured=running if fault.bend.rate_ppm else [])
+    rates_ppm = await _rates_ppm(cluster, {node: await _status(cluster, node) for node in running})
+    for node, rate_ppm in rates_ppm.items():
+        if abs(rate_ppm) > RATE_ERROR_PPM:
+            raise Unverified(f"{node} still runs {rate_ppm} ppm off")
+    return installed(rate_ppm=rates_ppm)
 
 
-async def _rate_ppm(cluster: Cluster, node: str, first: NodeStatus) -> int:
-    """Measure how much faster than true time the node's monotonic clock runs."""
+async def _rates_ppm(cluster: Cluster, first: dict[str, NodeStatus]) -> dict[str, int]:
+    """Measure how much faster than true time each node's monotonic clock runs."""
     await asyncio.sleep(MEASURED_S)
-    last = await _status(cluster, node)
+    return {node: _rate_ppm(seen, await _status(cluster, node)) for node, seen in first.items()}
+
+
+def _rate_ppm(first: NodeStatus, last: NodeStatus) -> int:
     true_ns = last.true_ns - first.true_ns
     own_ns = last.own.mono_ns - first.own.mono_ns
     if true_ns <= 0 or last.boot != first.boot:
-        raise Unverified(f"{node} started again while its clock was measured")
+        raise Unverified(f"{last.node} started again while its clock was measured")
     return round((own_ns - true_ns) * 1_000_000 / true_ns)
 
 
@@ -89,3 +94,13 @@ async def _status(cluster: Cluster, node: str) -> NodeStatus:
     if status is None:
         raise Unverified(f"{node} does not answer, so its clock cannot be read")
     return status
+
+
+MEANS: Final = Means(
+    needs=_needs,
+    make=lambda cluster, fault, node: cluster.bend_clock(node, fault.bend),
+    undo=lambda cluster, _fault, node: cluster.bend_clock(node, ClockBend()),
+    look=_statuses,
+    made=_bent,
+    healed=_right,
+)

@@ -9,13 +9,12 @@ where the node still lives, and to start what has ended.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from nemesis.faults import Kill
 from targets.cluster import Primitive, ProcessState
 
 from . import crash
-from .common import gone, installed, skipped, states, unsupported
+from .common import Means, installed, states
 
 if TYPE_CHECKING:
     from nemesis.faults import FillDisk, Verification
@@ -28,25 +27,27 @@ LOOKED_S: Final = 1.0
 LOOK_S: Final = 0.01
 
 
-async def inject(cluster: Cluster, fault: FillDisk) -> Verification:
-    """Leave the nodes no room, and look for a while whether they end of it."""
-    reason = unsupported(cluster, [Primitive.DISK_ROOM]) or gone(cluster, fault.nodes)
-    if reason is not None:
-        return skipped(reason)
-    for node in fault.nodes:
-        await cluster.set_disk_room(node, ROOM_BYTES)
+async def _ended(cluster: Cluster, fault: FillDisk, _before: None) -> Verification:
+    """Look for a while whether the nodes end of it; the setting itself was acknowledged."""
     for _ in range(round(LOOKED_S / LOOK_S)):
-        found = states(cluster, fault.nodes)
-        if set(found.values()) == {ProcessState.GONE}:
+        if set(states(cluster, fault.nodes).values()) == {ProcessState.GONE}:
             break
         await asyncio.sleep(LOOK_S)
     found = states(cluster, fault.nodes)
     return installed(room_bytes=ROOM_BYTES, states={node: state.value for node, state in found.items()})
 
 
-async def heal(cluster: Cluster, fault: FillDisk) -> Verification:
+def _free(cluster: Any, fault: Any, node: str) -> Any:
     """Free the room where a node still lives; start what has ended."""
-    for node in fault.nodes:
-        if cluster.state(node) is not ProcessState.GONE:
-            await cluster.set_disk_room(node, None)
-    return await crash.heal(cluster, Kill(fault.nodes))
+    if cluster.state(node) is ProcessState.GONE:
+        return crash.revive(cluster, fault, node)
+    return cluster.set_disk_room(node, None)
+
+
+MEANS: Final = Means(
+    needs=lambda _fault: (Primitive.DISK_ROOM,),
+    make=lambda cluster, _fault, node: cluster.set_disk_room(node, ROOM_BYTES),
+    undo=_free,
+    made=_ended,
+    healed=crash.back,
+)

@@ -2,40 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from nemesis.faults import SlowApply, SlowSync
-from targets.cluster import Primitive, ProcessState
+from targets.cluster import Primitive
 
-from .common import gone, installed, skipped, unsupported
+from .common import Means, installed, while_there
 
 if TYPE_CHECKING:
-    from nemesis.faults import Verification
+    from nemesis.faults import SlowApply, SlowSync, Verification
     from targets.cluster import Cluster
 
 
-async def inject(cluster: Cluster, fault: SlowApply | SlowSync) -> Verification:
-    """Set the knob on every node."""
-    primitive = Primitive.APPLY_DELAY if isinstance(fault, SlowApply) else Primitive.SYNC_DELAY
-    reason = unsupported(cluster, [primitive]) or gone(cluster, fault.nodes)
-    if reason is not None:
-        return skipped(reason)
-    for node in fault.nodes:
-        await _set(cluster, fault, node, fault.delay_ns)
+async def _set(_cluster: Cluster, fault: SlowApply | SlowSync, _before: None) -> Verification:
     return installed(nodes=list(fault.nodes), delay_ns=fault.delay_ns)
 
 
-async def heal(cluster: Cluster, fault: SlowApply | SlowSync) -> Verification:
-    """Turn the knob back; a node that is gone comes back without the delay."""
-    for node in fault.nodes:
-        if cluster.state(node) is not ProcessState.GONE:
-            await _set(cluster, fault, node, 0)
-    return installed(nodes=list(fault.nodes), delay_ns=0)
+APPLY: Final = Means(
+    needs=lambda _fault: (Primitive.APPLY_DELAY,),
+    make=lambda cluster, fault, node: cluster.set_apply_delay(node, fault.delay_ns),
+    undo=while_there(lambda cluster, _fault, node: cluster.set_apply_delay(node, 0)),
+    made=_set,
+)
 
-
-async def _set(cluster: Cluster, fault: SlowApply | SlowSync, node: str, delay_ns: int) -> None:
-    match fault:
-        case SlowApply():
-            await cluster.set_apply_delay(node, delay_ns)
-        case SlowSync():
-            await cluster.set_sync_delay(node, delay_ns)
+SYNC: Final = Means(
+    needs=lambda _fault: (Primitive.SYNC_DELAY,),
+    make=lambda cluster, fault, node: cluster.set_sync_delay(node, fault.delay_ns),
+    undo=while_there(lambda cluster, _fault, node: cluster.set_sync_delay(node, 0)),
+    made=_set,
+)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from targets.cluster import Primitive, ProcessState
+from targets.cluster import Primitive
 
-from .common import installed, skipped, unknown, unsupported
+from .common import Means, Unverified, installed
 
 if TYPE_CHECKING:
     from nemesis.faults import Campaign, Verification
@@ -20,16 +20,23 @@ if TYPE_CHECKING:
 LOOKED_S: Final = 0.1
 
 
-async def inject(cluster: Cluster, fault: Campaign) -> Verification:
-    """Ask, and look what the node says of itself before and soon after."""
-    reason = unsupported(cluster, [Primitive.CAMPAIGN])
-    if reason is None and cluster.state(fault.node) is not ProcessState.RUNNING:
-        reason = f"{fault.node} is {cluster.state(fault.node).value}"
-    if reason is not None:
-        return skipped(reason)
-    await cluster.campaign(fault.node)
+async def _heard(cluster: Cluster, fault: Campaign, _before: None) -> Verification:
+    """Look what the nodes say of themselves soon after."""
     await asyncio.sleep(LOOKED_S)
-    status = await cluster.status(fault.node)
-    if status is None:
-        return unknown(f"{fault.node} was asked to campaign and does not answer since")
-    return installed(node=fault.node, term=status.term, role=status.role.value)
+    terms: dict[str, int] = {}
+    roles: dict[str, str] = {}
+    for node in fault.nodes:
+        status = await cluster.status(node)
+        if status is None:
+            raise Unverified(f"{node} was asked to campaign and does not answer since")
+        terms[node], roles[node] = status.term, status.role.value
+    return installed(terms=terms, roles=roles)
+
+
+MEANS: Final = Means(
+    needs=lambda _fault: (Primitive.CAMPAIGN,),
+    make=lambda cluster, _fault, node: cluster.campaign(node),
+    undo=lambda _cluster, _fault, _node: None,
+    awake=True,
+    made=_heard,
+)

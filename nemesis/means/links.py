@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from nemesis.faults import Cut, Flight, Slow
 from targets.cluster import CLIENTS, Delayed, Dropped, Held, LinkState, Open, Primitive, Silenced
 
-from .common import Unverified, installed, skipped, unsupported
+from .common import Place, Unverified, installed, skipped, unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from nemesis.faults import Verification
-    from targets.cluster import Cluster, Link
+    from targets.cluster import Link
+
+
+class LinkPlace(Place, Protocol):
+    """A cluster with links, wherever its nodes run."""
+
+    def set_link(self, link: Link, state: LinkState) -> None:
+        """Put a directed link into a state, at once."""
+
+    def link_state(self, link: Link) -> LinkState:
+        """Read back the state of a link."""
 
 
 def needs(fault: Cut | Slow) -> list[Primitive]:
@@ -42,19 +52,19 @@ def wanted(fault: Cut | Slow) -> LinkState:
             return Delayed(delay_ns)
 
 
-async def inject(cluster: Cluster, fault: Cut | Slow) -> Verification:
-    """Put the links into their state. Nothing is awaited before that: a cut must be in time."""
-    reason = unsupported(cluster, needs(fault))
+def inject(place: LinkPlace, fault: Cut | Slow) -> Verification:
+    """Put the links into their state. Nothing is awaited: a cut must be in time."""
+    reason = unsupported(place, needs(fault))
     if reason is not None:
         return skipped(reason)
     if not fault.links:
         return skipped("the shape has no links here")
-    return _set(cluster, dict.fromkeys(fault.links, wanted(fault)))
+    return _set(place, dict.fromkeys(fault.links, wanted(fault)))
 
 
-async def heal(cluster: Cluster, fault: Cut | Slow, *, peers: LinkState) -> Verification:
+def heal(place: LinkPlace, fault: Cut | Slow, *, peers: LinkState) -> Verification:
     """Put the links back as they are when nothing is done to them."""
-    return _set(cluster, {link: whole(link, peers) for link in fault.links})
+    return _set(place, {link: whole(link, peers) for link in fault.links})
 
 
 def whole(link: Link, peers: LinkState) -> LinkState:
@@ -62,11 +72,11 @@ def whole(link: Link, peers: LinkState) -> LinkState:
     return Open() if CLIENTS in (link.source, link.target) else peers
 
 
-def _set(cluster: Cluster, states: Mapping[Link, LinkState]) -> Verification:
+def _set(place: LinkPlace, states: Mapping[Link, LinkState]) -> Verification:
     for link, state in states.items():
-        cluster.set_link(link, state)
+        place.set_link(link, state)
     for link, state in states.items():
-        found = cluster.link_state(link)
+        found = place.link_state(link)
         if found != state:
             raise Unverified(f"link {link.source}->{link.target} is {found}, not {state}")
     names = dict.fromkeys(type(state).__name__.lower() for state in states.values())

@@ -2,37 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from targets.cluster import Primitive, ProcessState
 
-from .common import Unverified, gone, installed, skipped, states, unsupported
+from .common import Means, Unverified, in_states, states
 
 if TYPE_CHECKING:
     from nemesis.faults import Pause, Verification
     from targets.cluster import Cluster
 
 
-async def inject(cluster: Cluster, fault: Pause) -> Verification:
-    """Freeze the nodes; every one must then be stopped."""
-    reason = unsupported(cluster, [Primitive.PAUSE]) or gone(cluster, fault.nodes)
-    if reason is not None:
-        return skipped(reason)
-    for node in fault.nodes:
-        await cluster.pause(node)
+async def _stopped(cluster: Cluster, fault: Pause, _before: None) -> Verification:
+    """Every node must be stopped."""
     found = states(cluster, fault.nodes)
     awake = [node for node, state in found.items() if state is not ProcessState.STOPPED]
     if awake:
         raise Unverified(f"{', '.join(awake)} did not stop: {found[awake[0]].value}")
-    return installed(states={node: state.value for node, state in found.items()})
+    return in_states(cluster, fault.nodes)
 
 
-async def heal(cluster: Cluster, fault: Pause) -> Verification:
-    """Let the nodes go on; one that died meanwhile is not frozen either."""
-    for node in fault.nodes:
-        await cluster.resume(node)
+async def _going_on(cluster: Cluster, fault: Pause) -> Verification:
+    """No node may be stopped; one that died meanwhile is not frozen either."""
     found = states(cluster, fault.nodes)
     frozen = [node for node, state in found.items() if state is ProcessState.STOPPED]
     if frozen:
         raise Unverified(f"{', '.join(frozen)} still stopped")
-    return installed(states={node: state.value for node, state in found.items()})
+    return in_states(cluster, fault.nodes)
+
+
+MEANS: Final = Means(
+    needs=lambda _fault: (Primitive.PAUSE,),
+    make=lambda cluster, _fault, node: cluster.pause(node),
+    undo=lambda cluster, _fault, node: cluster.resume(node),
+    made=_stopped,
+    healed=_going_on,
+)

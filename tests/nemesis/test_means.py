@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 from nemesis_fake_cluster import FakeCluster
@@ -17,6 +17,8 @@ from nemesis.faults import (
     FillDisk,
     Flight,
     Kill,
+    OnLinks,
+    OnNodes,
     Pause,
     Slow,
     SlowApply,
@@ -24,6 +26,7 @@ from nemesis.faults import (
     Standing,
     Verification,
 )
+from nemesis.kinds import KINDS
 from nemesis.means import clock, disk, leader
 from targets.cluster import (
     CLIENTS,
@@ -40,8 +43,8 @@ from targets.cluster import (
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-SLOWER = BendClock("n1", ClockBend(rate_ppm=-50_000))
-BACK = BendClock("n1", ClockBend(wall_offset_ns=-3_000_000_000))
+SLOWER = BendClock(("n1",), ClockBend(rate_ppm=-50_000))
+BACK = BendClock(("n1",), ClockBend(wall_offset_ns=-3_000_000_000))
 LINK = Link("n1", "n2")
 CLIENT = Link(CLIENTS, "n1")
 
@@ -53,11 +56,18 @@ EVERY: list[tuple[Fault, Primitive]] = [
     (SLOWER, Primitive.CLOCK_RATE),
     (BACK, Primitive.CLOCK_WALL),
     (Kill(("n1",)), Primitive.KILL),
-    (Campaign("n1"), Primitive.CAMPAIGN),
+    (Campaign(("n1",)), Primitive.CAMPAIGN),
     (SlowApply(("n1",), 1_000_000), Primitive.APPLY_DELAY),
     (SlowSync(("n1",), 1_000_000), Primitive.SYNC_DELAY),
     (FillDisk(("n1",)), Primitive.DISK_ROOM),
 ]
+
+
+def test_every_kind_of_fault_has_a_word_and_a_row_and_is_tried_here() -> None:
+    kinds = set(get_args(OnNodes))
+    assert set(means.MEANS) == kinds
+    assert {kind.makes for kind in KINDS.values()} == kinds
+    assert {type(fault) for fault, _ in EVERY} == kinds | set(get_args(OnLinks))
 
 
 @pytest.fixture
@@ -173,9 +183,9 @@ def test_a_cut_takes_hold_before_anything_is_awaited(cluster: FakeCluster) -> No
 
 def test_the_clocks_evidence_is_what_the_node_showed(cluster: FakeCluster) -> None:
     slow = run(means.inject(cluster, SLOWER)).evidence
-    assert abs(slow["rate_ppm"] + 50_000) < 3_000
+    assert abs(slow["rate_ppm"]["n1"] + 50_000) < 3_000
     back = run(means.inject(cluster, BACK)).evidence
-    assert abs(back["wall_step_ns"] + 3_000_000_000) < 60_000_000
+    assert abs(back["wall_step_ns"]["n1"] + 3_000_000_000) < 60_000_000
 
 
 def test_a_clock_that_stays_bent_is_no_heal_and_a_frozen_node_has_none_to_measure(
@@ -185,7 +195,7 @@ def test_a_clock_that_stays_bent_is_no_heal_and_a_frozen_node_has_none_to_measur
     cluster.deaf = {"bend_clock"}
     assert run(means.heal(cluster, SLOWER)).standing is Standing.UNKNOWN
     cluster.known["n1"].state = ProcessState.STOPPED
-    assert run(means.heal(cluster, SLOWER)).evidence == {"node": "n1", "measured": False}
+    assert run(means.heal(cluster, SLOWER)).evidence == {"measured": []}
 
 
 def test_a_clock_that_cannot_be_read_is_unknown(cluster: FakeCluster) -> None:

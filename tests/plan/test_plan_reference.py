@@ -14,7 +14,7 @@ from harness.plan.schedules import of_plan
 from harness.plan.script import Scripted
 from nemesis.faults import Flight
 from nemesis.grudges import Shape
-from nemesis.parse import KINDS
+from nemesis.parse import WORDS
 from nemesis.schedule import EventName
 from targets.sim.weather import Weather
 
@@ -37,7 +37,7 @@ def names(kind: type[msgspec.Struct]) -> list[str]:
         *FIELDS,
         *names(Weather),
         *names(Scripted),
-        *KINDS,
+        *WORDS,
         *sorted({key for keys in STEP_KEYS for key in keys if key}),
         *(shape.value for shape in Shape),
         *(event.value for event in EventName),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
 
 from harness.plan.dump import to_yaml
 from harness.run.injected import read, schedule_of, windows
 from harness.store.errors import NotARun
-from nemesis.faults import Pause, Standing
+from nemesis.faults import Campaign, Pause, Standing
 from nemesis.machine import InjectionRecord
 from nemesis.machine.record import EpisodeRun, Injected
 
@@ -58,3 +60,12 @@ def test_a_run_that_never_came_to_its_load_has_a_file_too() -> None:
 def test_a_file_that_is_none_of_ours_is_refused_by_name(text: str) -> None:
     with pytest.raises(NotARun, match=r"schedule\.yaml"):
         read(text.encode(), name="schedule.yaml")
+
+
+def test_a_record_that_named_the_one_node_of_a_fault_is_still_read() -> None:
+    asked = msgspec.structs.replace(PAUSED, fault=Campaign(("n2",)))
+    new = to_yaml(schedule_of("a-run", LOAD_NS, InjectionRecord(faults=(asked,))))
+    old, replaced = re.subn(rb"nodes:\s+(- |\[)n2\]?", b"node: n2", new)
+    assert replaced == 1
+    (found,) = read(old, name="schedule.yaml")
+    assert found.fault == Campaign(("n2",))

@@ -252,7 +252,7 @@ def test_what_cannot_be_done_to_a_node_is_skipped_and_a_link_of_the_clients_is_c
     cluster.pause("n1")
     with pytest.raises(Unsupported, match="n1 is stopped"):
         cluster.campaign("n1")
-    outcome = means_heap.inject(cluster, Campaign("n1"))
+    outcome = means_heap.inject(cluster, Campaign(("n1",)))
     assert (outcome.standing, outcome.reason) == (Standing.SKIPPED, "n1 is stopped")
     clients = Link(CLIENTS, "n1")
     assert means_heap.inject(cluster, Cut((clients,), Flight.DROP)).standing is Standing.INSTALLED

@@ -15,21 +15,11 @@ from harness.plan.plan import FIELDS
 from harness.run.run import run
 from nemesis import aimed
 from nemesis.grudges import Side
-from nemesis.schedule import (
-    BendAt,
-    CampaignAt,
-    CutAt,
-    FillAt,
-    HealOf,
-    KillAt,
-    PauseAt,
-    ProbeAt,
-    ShapedLinks,
-    SlowApplyAt,
-    SlowAt,
-    SlowSyncAt,
-)
+from nemesis.kinds import faults
+from nemesis.means import MEANS
+from nemesis.schedule import CutAt, HealOf, NodesAt, ProbeAt, ShapedLinks, SlowAt
 from targets.catalog import HEALERS, SYSTEMS, every, find
+from targets.clock import SECOND
 from targets.cluster import CLIENTS, ClockMode, Primitive
 from targets.target import TAKEN_BY_SOME, Place, Simulated
 
@@ -101,28 +91,15 @@ def test_a_mistake_needs_what_its_schedule_does(mistake: Mistake) -> None:
     assert clocks == {mistake.clock}
 
 
-def needs(action: Action) -> set[Primitive]:  # noqa: C901, PLR0911 - one case a kind
+def needs(action: Action) -> set[Primitive]:
     match action:
-        case PauseAt():
-            return {Primitive.PAUSE}
-        case KillAt():
-            return {Primitive.KILL}
+        case NodesAt():
+            (fault,) = faults(action, ("n1",), election_ns=SECOND, drift_ppm=50_000)
+            return set(MEANS[type(fault)].needs(fault))
         case CutAt(links):
             return {of_links(links)}
         case SlowAt(links):
             return {of_links(links), Primitive.DELAY}
-        case BendAt(rate=None):
-            return {Primitive.CLOCK_WALL}
-        case BendAt():
-            return {Primitive.CLOCK_RATE}
-        case CampaignAt():
-            return {Primitive.CAMPAIGN}
-        case SlowApplyAt():
-            return {Primitive.APPLY_DELAY}
-        case SlowSyncAt():
-            return {Primitive.SYNC_DELAY}
-        case FillAt():
-            return {Primitive.DISK_ROOM}
         case ProbeAt() | HealOf():
             return set()
 
