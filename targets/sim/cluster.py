@@ -22,6 +22,7 @@ from targets.cluster import (
     NodeStatus,
     Primitive,
     ProcessState,
+    Silenced,
     Unsupported,
 )
 from targets.leasekv.ports import Asked, CampaignNow, ClientGone, Received, SetApplyDelay
@@ -103,8 +104,11 @@ class SimCluster:
         return {name: node.lines for name, node in self._nodes.items()}
 
     def look(self, node: str) -> SimNode:
-        """Look into a node, as nothing outside a simulator can."""
-        return self._nodes[node]
+        """Look into a node, as nothing outside a simulator can; raise ``ValueError`` for no node."""
+        found = self._nodes.get(node)
+        if found is None:
+            raise ValueError(f"there is no node {node!r}, only {', '.join(self.nodes)}")
+        return found
 
     def last_words(self) -> dict[str, str]:
         """Return why nodes ended that ended by themselves."""
@@ -131,27 +135,27 @@ class SimCluster:
 
     def state(self, node: str) -> ProcessState:
         """Return what a node does."""
-        return self._nodes[node].process
+        return self.look(node).process
 
     def status(self, node: str) -> NodeStatus | None:
         """Ask a node; None if it cannot answer."""
-        return self._nodes[node].status()
+        return self.look(node).status()
 
     def pause(self, node: str) -> None:
         """Freeze a node; raise `Unsupported` if it is gone."""
         if self.state(node) is ProcessState.GONE:
             raise Unsupported(f"{node} is gone and cannot be paused")
-        self._nodes[node].pause()
+        self.look(node).pause()
 
     def resume(self, node: str) -> None:
         """Let a frozen node go on."""
-        self._nodes[node].resume()
+        self.look(node).resume()
 
     def kill(self, node: str) -> None:
         """End a node; its clients' connections are reset."""
         if self.state(node) is ProcessState.GONE:
             return
-        self._nodes[node].kill()
+        self.look(node).kill()
         self._reset(node)
 
     def _ended(self, node: SimNode) -> None:
@@ -160,32 +164,35 @@ class SimCluster:
     def restart(self, node: str) -> None:
         """Start a node that was killed, with the data it has."""
         if self.state(node) is ProcessState.GONE:
-            self._nodes[node].boot()
+            self.look(node).boot()
 
     def bend_clock(self, node: str, bend: ClockBend) -> None:
         """Bend a node's clocks from now on."""
-        found = self._nodes[node]
+        found = self.look(node)
         found.clock.bend(self._heap.now_ns, rate_ppm=bend.rate_ppm, wall_offset_ns=bend.wall_offset_ns)
         found.rearm()
 
     def campaign(self, node: str) -> None:
         """Ask a node to campaign now; raise `Unsupported` if it cannot hear."""
-        if not self._nodes[node].running:
-            raise Unsupported(f"{node} is {self.state(node).value} and cannot be asked")
-        self._nodes[node].feed(OPERATOR, CampaignNow())
+        found = self.look(node)
+        if not found.running:
+            raise Unsupported(f"{node} is {found.process.value} and cannot be asked")
+        found.feed(OPERATOR, CampaignNow())
 
     def set_apply_delay(self, node: str, delay_ns: int) -> None:
         """Make a node apply late."""
-        self._nodes[node].feed(OPERATOR, SetApplyDelay(delay_ns))
+        self.look(node).feed(OPERATOR, SetApplyDelay(delay_ns))
 
     def set_sync_delay(self, node: str, delay_ns: int) -> None:
         """Make a node's syncs late, from the next one on; taken back, one that is stuck ends."""
-        self._nodes[node].set_sync_delay(delay_ns)
+        self.look(node).set_sync_delay(delay_ns)
 
     # Links.
 
     def set_link(self, link: Link, state: LinkState) -> None:
-        """Put a directed link into a state at once."""
+        """Put a directed link into a state at once; raise `Unsupported` for what is about packets."""
+        if isinstance(state, Silenced):
+            raise Unsupported(NO_PACKETS)
         self._network.set(link, state)
         if CLIENTS in (link.source, link.target) and isinstance(state, Dropped):
             self._reset(link.target if link.source == CLIENTS else link.source)

@@ -106,10 +106,16 @@ class Lab:
 
     def run_until(self, wanted: Callable[[], bool], limit_ns: int = 20 * E) -> None:
         came = self.heap.run_while(lambda: not wanted(), until_ns=self.now_ns + limit_ns)
+        self._all_is_well()
         assert came, f"waited {limit_ns} ns in vain"
 
     def run_for(self, duration_ns: int) -> None:
         self.heap.run_until(self.now_ns + duration_ns)
+        self._all_is_well()
+
+    def _all_is_well(self) -> None:
+        """A core that breaks ends its node, as a process would; here that is nobody's plan."""
+        assert self.cluster.last_words() == {}
 
     def after(self, duration_ns: int, act: Callable[..., object], *args: Any) -> None:
         """Have something happen later."""
