@@ -136,7 +136,11 @@ class Storm:
         if kind is Op.WRITE:
             return kind, self._issued, None
         if kind is Op.CAS:
-            return kind, (self._issued - rng.randrange(1, 6), self._issued), None
+            return (
+                kind,
+                [self._issued - rng.randrange(1, 6), self._issued],
+                None,
+            )  # as it comes off the wire
         if kind is Op.READ and rng.random() < 0.1:
             return kind, None, rng.choice([ReadPath.READINDEX, ReadPath.LOG])
         return kind, None, None
