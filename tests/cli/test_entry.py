@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 import click
@@ -16,13 +17,12 @@ import pytest
 
 import lantern_chaos
 from harness.cli import main
-from harness.cli.verbs import lantern as command
+from harness.cli.verbs import VERBS
 from harness.outcome import Outcome, worst
 
 if TYPE_CHECKING:
     from cli_lantern import Lantern
 
-VERBS = sorted(command.commands)
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "check": ("-",),
     "convert": ("-", "out.edn"),
@@ -36,9 +36,9 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 def broken(verb: str, raising: str) -> str:
     """Return Python that makes the body of a verb raise."""
     return (
-        "from harness.cli.verbs import lantern\n"
+        "from pkgutil import resolve_name\nfrom harness.cli.verbs import VERBS\n"
         f"def broken(*_, **__):\n    {raising}\n"
-        f"lantern.commands[{verb!r}].callback = broken\n"
+        f"resolve_name(VERBS[{verb!r}]).callback = broken\n"
     )
 
 
@@ -139,9 +139,9 @@ def test_the_installed_command_starts_at_the_guard(lantern: Lantern) -> None:
 def test_signals_after_the_end_change_nothing(lantern: Lantern, number: signal.Signals) -> None:
     kill = f"os.kill(os.getpid(), {int(number)})"
     patch = (
-        "import atexit, os\nfrom harness.cli.verbs import lantern\nfrom harness.outcome import Outcome\n"
+        "import atexit, os\nfrom harness.cli.doctor import doctor\nfrom harness.outcome import Outcome\n"
         f"def violated(*_, **__):\n    return Outcome.VIOLATION\n"
-        f"lantern.commands['doctor'].callback = violated\natexit.register(lambda: {kill})\n"
+        f"doctor.callback = violated\natexit.register(lambda: {kill})\n"
     )
     assert lantern("doctor", patch=patch).returncode == 1
 
@@ -308,7 +308,7 @@ def test_a_violation_is_worse_than_anything() -> None:
 
 
 def test_every_option_explains_itself() -> None:
-    for verb in command.commands.values():
+    for verb in map(resolve_name, VERBS.values()):
         for option in verb.params:
             if isinstance(option, click.Option):
                 assert option.help, f"{verb.name} {option.opts}"

@@ -9,7 +9,7 @@ import pytest
 
 from harness.cli import doctor
 from harness.cli.probes import Finding, Standing
-from harness.cli.verbs import lantern as lantern_group
+from harness.cli.verbs import VERBS
 
 if TYPE_CHECKING:
     from cli_lantern import Lantern
@@ -24,7 +24,7 @@ def test_choices_are_listed_on_one_line(lantern: Lantern) -> None:
     assert "\t" not in json.loads(done.stdout)["error"]
 
 
-@pytest.mark.parametrize("verb", ["", *lantern_group.commands])
+@pytest.mark.parametrize("verb", ["", *VERBS])
 def test_help_is_plain_text_that_fits(lantern: Lantern, verb: str) -> None:
     shown = lantern(*filter(None, [verb]), "--help").stdout.decode()
     assert "\\" not in shown

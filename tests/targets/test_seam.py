@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -171,8 +174,18 @@ def test_a_target_that_cannot_be_imported_is_in_nobody_elses_way(
         find("broken")
 
 
+def test_to_list_everything_starts_nothing_that_runs_it() -> None:
+    listed = (
+        "import sys\nfrom harness.cli.list import TOPICS\n"
+        "assert all(topic() for topic in TOPICS.values())\n"
+        "print([name for name in sys.modules if name == 'docker' or name.endswith('.cluster')])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", listed], capture_output=True, check=True, timeout=30
+    )
+    assert done.stdout.decode().split() == ["['targets.cluster']"]  # what a cluster is, and none
+
+
 @pytest.mark.parametrize("healer", HEALERS)
 def test_every_healer_is_there(healer: str) -> None:
-    from pkgutil import resolve_name
-
     assert callable(resolve_name(HEALERS[healer]))
