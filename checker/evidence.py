@@ -50,14 +50,38 @@ class Checked(msgspec.Struct, frozen=True, tag="check", tag_field="fact"):
     until_ns: int | None
 
 
-class ServedRead(msgspec.Struct, frozen=True, tag="serve", tag_field="fact"):
-    """A read was answered with a value."""
+class ServedRead(msgspec.Struct, frozen=True, tag="serve", tag_field="fact", omit_defaults=True):
+    """A read was answered with a value.
+
+    ``arrived_ns`` is when the request came, on the monotonic clock; ``round`` the first round whose
+    acknowledgement it waited for, ``ticket`` that under which it asked its leader for an index, as far
+    as it did. Evidence of older nodes has none of the three.
+    """
 
     term: int
     path: str
     key: Any
     read_index: int
     applied_index: int
+    arrived_ns: int | None = None
+    round: int | None = None
+    ticket: int | None = None
+
+
+class IndexTold(msgspec.Struct, frozen=True, tag="index", tag_field="fact"):
+    """A node told ``peer`` up to where the read under its ``ticket`` must see, or why it cannot tell.
+
+    ``read_index`` is None where ``code`` says why. The request came at ``arrived_ns`` of the monotonic
+    clock and waited for ``round``, as far as it did.
+    """
+
+    term: int
+    peer: str
+    ticket: int
+    read_index: int | None
+    code: str | None
+    arrived_ns: int
+    round: int | None
 
 
 class Refused(msgspec.Struct, frozen=True, tag="refuse", tag_field="fact"):
@@ -80,6 +104,8 @@ class Voted(msgspec.Struct, frozen=True, tag="vote", tag_field="fact"):
     """A vote (or a pre-vote) was answered; ``reason`` says why it was refused.
 
     ``token``: the candidate showed a transfer token, its leader's word that it may be elected now.
+    ``bound_until_ns`` is when the voter took its own promise to end, on its monotonic clock; evidence of
+    older nodes does not tell.
     """
 
     term: int
@@ -88,6 +114,7 @@ class Voted(msgspec.Struct, frozen=True, tag="vote", tag_field="fact"):
     granted: bool
     reason: str | None
     token: bool = False
+    bound_until_ns: int | None = None
 
 
 class TermChanged(msgspec.Struct, frozen=True, tag="term", tag_field="fact"):
@@ -166,6 +193,7 @@ Fact = (
     Booted
     | Checked
     | ServedRead
+    | IndexTold
     | Refused
     | Promised
     | Voted

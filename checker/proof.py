@@ -177,7 +177,7 @@ def _lease(read: Operation, timelines: Timelines) -> LeaseSeen | None:
     if timeline is None or read.return_ns is None:
         return None
     called_ns, returned_ns = timelines.origin_ns + read.call_ns, timelines.origin_ns + read.return_ns
-    served = _served(read, timeline, called_ns, returned_ns)
+    served = served_line(read, timeline, called_ns, returned_ns)
     if served is None:
         return None
     for place, check in reversed(list(timeline.facts(Checked))):
@@ -188,8 +188,11 @@ def _lease(read: Operation, timelines: Timelines) -> LeaseSeen | None:
     return None
 
 
-def _served(read: Operation, timeline: Timeline, called_ns: int, returned_ns: int) -> int | None:
-    """Return the line that tells of the answer; of several that could, the one most like it."""
+def served_line(read: Operation, timeline: Timeline, called_ns: int, returned_ns: int) -> int | None:
+    """Return the line that tells of the answer, which was given in that span of the true clock.
+
+    Of several that could the one most like what the client heard; None if there is none.
+    """
     told = read.evidence
     likely: list[tuple[int, int]] = []
     for place, fact in timeline.facts(ServedRead):

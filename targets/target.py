@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 import msgspec
 
+from checker.conviction.owed import Terms
 from checker.oracles.result import Oracle
 
 from .cluster import ClockMode, Primitive
@@ -45,12 +46,14 @@ class Mode(msgspec.Struct, frozen=True, kw_only=True):
     """A way of reading, and what is promised of it: a policy of ours, a read mode of another's.
 
     ``claims`` are names of `checker.exercised`: what a run must have exercised to mean anything.
-    ``owes`` are the oracles it is held to, of those that a right protocol may break by design.
+    ``owes`` are the oracles it is held to, of those that a right protocol may break by design, and
+    ``terms`` the rules that a violation is held against; None where its nodes leave no such evidence.
     """
 
     name: str
     claims: tuple[str, ...] = ()
     owes: frozenset[Oracle] = frozenset()
+    terms: Terms | None = None
     about: str
 
 
@@ -58,9 +61,10 @@ class Mistake(msgspec.Struct, frozen=True, kw_only=True):
     """A wrong rule that can be planted, with what it takes to show it.
 
     ``policy`` is the mode it is planted in, ``nodes`` the size of the cluster that shows it, ``places``
-    where it can be shown. ``rule`` is the id of the rule it breaks; ``also_off`` are rules that would
-    mask it and are switched off beside it. ``needs`` is what its aimed schedule does to the cluster,
-    ``drift_ppm`` the rate bound such a run declares, ``clock`` the clock it bends.
+    where it can be shown. ``rule`` is the id of the rule it breaks, ``also_breaks`` those that go with
+    it; ``also_off`` are rules that would mask it and are switched off beside it. ``needs`` is what its
+    aimed schedule does to the cluster, ``drift_ppm`` the rate bound such a run declares, ``clock`` the
+    clock it bends.
     """
 
     id: str
@@ -73,6 +77,7 @@ class Mistake(msgspec.Struct, frozen=True, kw_only=True):
     needs: tuple[Primitive, ...]
     drift_ppm: int
     clock: ClockMode
+    also_breaks: tuple[str, ...] = ()
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):

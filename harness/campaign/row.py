@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harness.outcome import Outcome
+from harness.run.convicted import rules_of
 from harness.run.run import run as run_plan
 from harness.run.simulate import judge_recording, keep, name_of, simulate
 from targets.target import Place
@@ -78,6 +79,7 @@ def _simulated(entry: Entry, plan: Plan, store: str) -> Row:
         expected=entry.expected,
         kind=judged.kind,
         reason=judged.reason,
+        rules=rules_of(judged.convictions),
         virtual_s=recording.virtual_ns / 1e9,
         exercised=judged.exercised,
         run=run,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from checker import exercised
+from checker.conviction import Conviction
 from checker.evidence_lines import MalformedEvidence, gather, missed
 from checker.oracles.judge import judge
 from checker.oracles.result import OracleOutcome, OracleResult
@@ -24,8 +25,9 @@ from harness.report.checked import told
 from harness.report.claims import amount, units
 from harness.report.escape import plain
 from harness.report.proof import proof_of
+from harness.report.rules import labelled, rule_lines
 from harness.report.view import Proof
-from harness.run import injected
+from harness.run import convicted, injected
 from harness.run.judge import declared, oracle_json
 from harness.store.errors import NotARun, StoreError
 from harness.store.files import read_bounded
@@ -56,13 +58,15 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     oracles: tuple[OracleResult, ...] = ()
     notes: tuple[str, ...] = ()
     proof: Proof | None = None
+    convictions: tuple[Conviction, ...] = ()
     claims: Mapping[str, int] | None = None
     units: Mapping[str, str] = {}
 
     def as_json(self) -> dict[str, Any]:
         """Return what is told beside the history's own verdict."""
         claims = None if self.claims is None else dict(self.claims)
-        return {"oracles": oracle_json([*self.oracles]), "exercised": claims}
+        told = {"oracles": oracle_json([*self.oracles]), "exercised": claims}
+        return told | convicted.as_json(self.convictions)
 
     def violation_json(self, found: dict[str, Any] | None) -> dict[str, Any] | None:
         """Return the history's proof with who is to blame, or an oracle's in the same shape."""
@@ -85,6 +89,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
             yield from told(f"who served: {plain(self.proof.served, chars_max=_CHARS_MAX)}")
             for fault in self.proof.faults or ("none",):
                 yield from told(f"fault in force: {plain(fault)}")
+        for label, text in labelled(rule_lines(self.convictions)):
+            yield from told(f"{label}: {plain(text, chars_max=_CHARS_MAX)}")
         if self.claims:
             counts = (f"{claim} {amount(n, self.units.get(claim))}" for claim, n in self.claims.items())
             yield from told(f"exercised: {', '.join(counts)}")
@@ -147,6 +153,7 @@ def _look(run: RunDir, history: History, violation: Violation | None) -> Seen:
         oracles=oracles,
         notes=(*notes, *unread),
         proof=None if violation is None else proof_of(violation, timelines, windows),
+        convictions=convicted.convicted(plan, violation, oracles, timelines),
         claims=claims,
         units=units(claims, plan.clock),
     )

@@ -14,11 +14,12 @@ from harness.outcome import Outcome
 
 from .claims import amount
 from .escape import plain
+from .rules import labelled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from .view import Proof, RunView
+    from .view import Proof, RuleLine, RunView
 
 _PROSE_CHARS_MAX: Final = 2000
 _ENDS: Final = ("ok", "fail", "info")
@@ -43,7 +44,8 @@ def summary(view: RunView) -> tuple[Section, ...]:
     """Lay the whole run out."""
     sections = [Section("verdict", tuple(_verdict(view)))]
     if view.proof is not None:
-        sections.append(Section("proof", tuple(_proof(view.proof))))
+        rules = tuple(_rules(view.rules))
+        sections.append(Section("proof", (*_proof(view.proof), *rules)))
     sections.append(Section("load", tuple(_load(view))))
     sections.append(Section("faults", tuple(_faults(view))))
     sections.append(Section("exercised", tuple(_exercised(view))))
@@ -88,6 +90,11 @@ def _proof(proof: Proof) -> Iterator[Row]:
         yield Row("who served", plain(proof.served, chars_max=_PROSE_CHARS_MAX))
         for fault in proof.faults or ("none",):
             yield Row("fault in force", plain(fault))
+
+
+def _rules(rules: Sequence[RuleLine]) -> Iterator[Row]:
+    for label, text in labelled(rules):
+        yield Row(label, plain(text, chars_max=_PROSE_CHARS_MAX), "bad" if label == "rule" else "")
 
 
 def _load(view: RunView) -> Iterator[Row]:

@@ -28,6 +28,17 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[str, ...] = ()
 
 
+class RuleLine(msgspec.Struct, frozen=True, kw_only=True):
+    """What is said of a rule; ``looks_like`` names mistakes of the catalog that leave the same trace.
+
+    ``around``: leases, promises and votes near a violation that no rule explains.
+    """
+
+    said: str
+    looks_like: tuple[str, ...] = ()
+    around: tuple[str, ...] = ()
+
+
 class FaultCount(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of fault: how often it took hold, was skipped, or nobody knows; and what it did."""
 
@@ -77,6 +88,7 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     oracles: tuple[OracleLine, ...]
     claims: Mapping[str, int] | None
     proof: Proof | None
+    rules: tuple[RuleLine, ...] = ()
     planted: tuple[str, ...] = ()
     units: Mapping[str, str] = {}
     notes: tuple[str, ...]

@@ -21,6 +21,7 @@ import msgspec
 
 from checker import Budget, MalformedHistory, Report, check, formats
 from checker import exercised as exercising
+from checker.conviction import Conviction
 from checker.errors import CheckerError
 from checker.evidence_lines import gather, missed
 from checker.operations import History
@@ -35,6 +36,7 @@ from harness.plan.plan import ScheduleFrom
 from harness.report import checked
 from targets.catalog import find
 
+from .convicted import convicted
 from .generator import MODEL
 
 if TYPE_CHECKING:
@@ -71,6 +73,7 @@ class Judgement(msgspec.Struct, kw_only=True):
     timelines: Timelines | None
     oracles: list[OracleResult]
     exercised: dict[str, int]
+    convictions: tuple[Conviction, ...] = ()
     notes: list[str]
     load_s: float
     complete: bool = True
@@ -125,6 +128,7 @@ class Hearing:
         self.timelines: Timelines | None = None
         self.oracles: list[OracleResult] = []
         self.exercised: dict[str, int] = {}
+        self.convictions: tuple[Conviction, ...] = ()
         self.load_s = 0.0
         self.complete = False
         self._checking = False
@@ -148,6 +152,7 @@ class Hearing:
     def _hear_all(self) -> None:
         self.hear("the checker", self._check)
         self.hear("the oracles", self._hear_oracles)
+        self.hear("the rules", self._convict)
         self.hear("the count of what was exercised", self._count)
         self.complete = True
 
@@ -230,6 +235,10 @@ class Hearing:
                 said = result.findings[0].sentence if result.findings else result.kind
                 self._because(Outcome.VIOLATION, f"{result.name}: {said}")
 
+    def _convict(self) -> None:
+        found = self.report.violation if self.report is not None else None
+        self.convictions = convicted(self.plan, found, self.oracles, self.timelines)
+
     def _count(self) -> None:
         if self.history is None or self.timelines is None:
             return
@@ -259,6 +268,7 @@ class Hearing:
             timelines=self.timelines,
             oracles=self.oracles,
             exercised=self.exercised,
+            convictions=self.convictions,
             notes=self.notes,
             load_s=self.load_s,
             complete=self.complete,

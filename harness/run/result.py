@@ -12,11 +12,12 @@ from harness.outcome import Outcome
 from harness.report import checked
 from harness.report.claims import units
 from harness.report.proof import proof_of
+from harness.report.rules import rule_lines
 from harness.report.view import OracleLine, Proof, RunView
 from harness.store.errors import StoreError
 from targets.catalog import find
 
-from . import figures, injected
+from . import convicted, figures, injected
 from .generator import MODEL
 from .judge import Judgement, Seen, failed, oracle_json, words_of_keys
 
@@ -74,6 +75,7 @@ def result_of(
         ),
         claims=judged.exercised if judged.complete else None,
         proof=proof,
+        rules=rule_lines(judged.convictions),
         planted=tuple(
             f"{each['mistake']}, which breaks rule {each['rule']}: {each['sentence']}"
             " (known because it was planted, not because it was proved)"
@@ -139,8 +141,8 @@ def _json(plan: Plan, judged: Judgement, view: RunView, *, seen: Seen) -> dict[s
         "exercised": None if view.claims is None else dict(view.claims),
         "oracles": oracle_json(judged.oracles),
         "planted": planted_json(plan),
-        "rules": [],  # what evidence convicts; nothing weighs it against rules yet, so nothing is said
         "replay": view.replay,
+        **convicted.as_json(judged.convictions),
         "by_outcome": {f: dict(ends) for f, ends in (view.operations or {}).items()},
         "reads": {path.path: {"reads": path.reads, "p50_ns": path.p50_ns} for path in view.reads},
         "leader_changes": view.leader_changes,

@@ -134,6 +134,7 @@ _ALL: Final = (
         id="vote-ignores-promise",
         policy="lease-renew",
         rule="F2",
+        also_breaks=("F3",),
         also_off=(),
         nodes=3,
         places=ANYWHERE,

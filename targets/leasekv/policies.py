@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from checker.conviction.owed import Family, Terms
 from checker.events import ReadPath
 from checker.evidence import OwnClock
 from checker.oracles.result import Oracle
@@ -46,12 +47,19 @@ LEASE_RENEW: Final = r.Rules(
     when_unsure=r.say_so,
 )
 
+
+def _terms(*families: Family) -> Terms:
+    """Return what a policy owes; a read gives up after `NodeConfig.read_deadline_ns`, half of E."""
+    return Terms(frozenset(families), patience_ppm=r.PPM // 2)
+
+
 _ALL: Final = (
     Policy(
         mode=Mode(
             name="lease-renew",
             claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
             owes=frozenset(Oracle),
+            terms=_terms(Family.PROMISE, Family.LEASE, Family.INDEX),
             about="The leader serves from a lease that heartbeats renew, else asks a quorum.",
         ),
         rules=LEASE_RENEW,
@@ -61,6 +69,7 @@ _ALL: Final = (
             name="newleader-waits",
             claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
             owes=frozenset(Oracle) - {Oracle.PROMISE},
+            terms=_terms(Family.LEASE, Family.INDEX),
             about="Voting is free; a new leader waits for the old leases that its voters know of.",
         ),
         rules=msgspec.structs.replace(
@@ -71,6 +80,7 @@ _ALL: Final = (
         mode=Mode(
             name="readindex",
             claims=("readindex-reads", "leader-changes", "deposed-reads"),
+            terms=_terms(Family.INDEX),
             about="Every read waits for a quorum to confirm the leader after the read arrived.",
         ),
         rules=msgspec.structs.replace(LEASE_RENEW, paths=(ReadPath.READINDEX,)),
@@ -79,6 +89,7 @@ _ALL: Final = (
         mode=Mode(
             name="readindex-unbatched",
             claims=("readindex-reads", "leader-changes", "deposed-reads"),
+            terms=_terms(Family.INDEX),
             about="As readindex, but every read sends a round of its own.",
         ),
         rules=msgspec.structs.replace(LEASE_RENEW, paths=(ReadPath.READINDEX,), shares_rounds=False),
@@ -87,6 +98,7 @@ _ALL: Final = (
         mode=Mode(
             name="log-read",
             claims=("log-reads", "leader-changes", "deposed-reads"),
+            terms=_terms(Family.INDEX),
             about="Every read is an entry of the log.",
         ),
         rules=msgspec.structs.replace(LEASE_RENEW, paths=(ReadPath.LOG,)),

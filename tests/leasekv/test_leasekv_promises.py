@@ -72,7 +72,7 @@ def test_f3_a_node_does_not_campaign_while_its_promise_binds() -> None:
     core.jump(E - 1)
     core.feed(CampaignNow())
     assert core.said(RequestVote) == []
-    assert core.noted(Voted) == [Voted(1, "n1", True, False, "lease")]
+    assert core.noted(Voted) == [Voted(1, "n1", True, False, "lease", False, core.mono_ns + 1)]
     core.jump(1)
     core.feed(CampaignNow())
     assert len(core.said(RequestVote)) == 2

@@ -11,7 +11,7 @@ from harness.outcome import Outcome
 from harness.report.escape import plain
 from harness.report.summary import summary
 from harness.report.terminal import coloured_lines, plain_lines
-from harness.report.view import FaultCount, OracleLine, Proof, ReadPathCount, RunView
+from harness.report.view import FaultCount, OracleLine, Proof, ReadPathCount, RuleLine, RunView
 
 VIEW = RunView(
     outcome=Outcome.VIOLATION,
@@ -49,8 +49,24 @@ VIEW = RunView(
 )
 
 
+RULES = (
+    RuleLine(said="breaks L4: n1 compared no clock", looks_like=("role-only-read",)),
+    RuleLine(said="unknown rule: nothing is contradicted", around=("3.1 s: n2 voted for n3",)),
+)
+
+
 def text(view: RunView) -> str:
     return "\n".join(plain_lines(summary(view)))
+
+
+def test_the_rule_stands_with_the_proof_and_nothing_is_said_where_nobody_was_convicted() -> None:
+    shown = text(msgspec.structs.replace(VIEW, rules=RULES))
+    assert "breaks L4: n1 compared no clock" in shown
+    assert "role-only-read (by its trace; mistakes of the catalog)" in shown
+    assert "3.1 s: n2 voted for n3" in shown
+    proof = shown[shown.index("kind") : shown.index("ok in 20.0 s")]
+    assert "breaks L4" in proof
+    assert "looks like" not in text(VIEW)
 
 
 def test_a_summary_names_everything_a_reader_needs() -> None:

@@ -125,8 +125,7 @@ class Election:
         """Say it. A vote is said once it is durable and puts the node's own campaign off (F6)."""
         state = self._state
         granted = refused is None
-        token = ask.token_term is not None
-        state.out.fact(Voted(state.term, candidate, ask.pre, granted, refused, token))
+        self._note(candidate, pre=ask.pre, refused=refused, token=ask.token_term is not None)
         if granted and not ask.pre:
             if state.voted_for is None:
                 state.remember(state.term, candidate)
@@ -144,7 +143,7 @@ class Election:
         """Ask whether the others would vote; return whether that is already enough."""
         state = self._state
         self._begin(Stage.ASKING)
-        state.out.fact(Voted(state.term, state.config.node, pre=True, granted=True, reason=None))
+        self._note(state.config.node, pre=True, refused=None)
         self._granted.add(state.config.node)
         self._ask(RequestVote(state.term + 1, True, state.log.last_index, state.log.last_term))
         return self._enough()
@@ -153,16 +152,19 @@ class Election:
         """Vote for oneself in the term just entered and ask the others, once that is durable."""
         state = self._state
         self._begin(Stage.VOTING)
-        token = token_term is not None
-        state.out.fact(Voted(state.term, state.config.node, False, True, None, token))
+        self._note(state.config.node, pre=False, refused=None, token=token_term is not None)
         self._own_vote_seq = state.hard_seq
         ask = RequestVote(state.term, False, state.log.last_index, state.log.last_term, token_term)
         self._ask(ask)
 
     def refuse_oneself(self) -> None:
         """Note that the node's own promise forbade it to campaign."""
-        state = self._state
-        state.out.fact(Voted(state.term, state.config.node, pre=True, granted=False, reason=LEASE))
+        self._note(self._state.config.node, pre=True, refused=LEASE)
+
+    def _note(self, candidate: str, *, pre: bool, refused: str | None, token: bool = False) -> None:
+        term, granted = self._state.term, refused is None
+        fact = Voted(term, candidate, pre, granted, refused, token, self.promised_until_ns)
+        self._state.out.fact(fact)
 
     def end(self) -> None:
         """End the campaign, won or lost."""

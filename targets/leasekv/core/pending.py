@@ -47,7 +47,8 @@ class PendingRead:
     """One read, of a client or of a follower (``peer``, which wants only the index).
 
     ``paths`` are the ways still to be tried, ``path`` the one being tried. ``left_ns`` is what was left
-    of the lease when it was checked; None where none was, or where none has an end.
+    of the lease when it was checked; None where none was, or where none has an end. ``arrived_ns`` is on
+    the monotonic clock.
     """
 
     key: Key
@@ -56,6 +57,7 @@ class PendingRead:
     peer: str | None
     paths: tuple[ReadPath, ...]
     path: ReadPath
+    arrived_ns: int
     deadline_ns: int
     stage: Stage = Stage.NEW
     round: int = 0

@@ -18,7 +18,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 from checker.events import ReadPath, Served
-from checker.evidence import Refused, ServedRead
+from checker.evidence import IndexTold, Refused, ServedRead
 from targets.cluster import Role
 from targets.leasekv.messages import Code, IndexReply, IndexRequest, Op, Response
 from targets.leasekv.rules import AppliedView, Barrier
@@ -69,8 +69,9 @@ class Reads:
         state = self._state
         rules_paths = state.rules.paths
         paths = rules_paths if request.path is None else _FORCED[request.path]
-        deadline_ns = state.reading.mono_ns + state.config.read_deadline_ns
-        read = PendingRead(request.key, client, request.id, None, paths, paths[0], deadline_ns)
+        now_ns = state.reading.mono_ns
+        late_ns = now_ns + state.config.read_deadline_ns
+        read = PendingRead(request.key, client, request.id, None, paths, paths[0], now_ns, late_ns)
         if request.path is ReadPath.LEASE and ReadPath.LEASE not in rules_paths:
             self._fail(read, Code.LEASE_EXPIRED)  # this policy holds none
         else:
@@ -80,8 +81,9 @@ class Reads:
         """Take a follower's request for an index."""
         state = self._state
         paths = _FORCED[ReadPath.READINDEX]
-        deadline_ns = state.reading.mono_ns + state.config.read_deadline_ns
-        read = PendingRead(None, 0, request.ticket, peer, paths, paths[0], deadline_ns)
+        now_ns = state.reading.mono_ns
+        late_ns = now_ns + state.config.read_deadline_ns
+        read = PendingRead(None, 0, request.ticket, peer, paths, paths[0], now_ns, late_ns)
         if state.role is not Role.LEADER:
             self._fail(read, Code.NOT_LEADER)
         elif len(self.table) >= state.config.limits.pending_max:
@@ -239,7 +241,7 @@ class Reads:
     def _await_applied(self, read: PendingRead) -> None:
         state = self._state
         if read.peer is not None:
-            state.out.send(read.peer, IndexReply(state.term, read.id, read.index))
+            self._tell(read, read.peer, read.index, None)
             self._done(read)
         elif state.rules.applied_enough(AppliedView(state.applied_index, read.index)):
             self._serve(read, self._writes.machine.read(read.key))
@@ -250,7 +252,17 @@ class Reads:
         state = self._state
         self._done(read)
         index, applied = read.index, state.applied_index
-        state.out.fact(ServedRead(state.term, read.path.value, read.key, index, applied))
+        fact = ServedRead(
+            state.term,
+            read.path.value,
+            read.key,
+            index,
+            applied,
+            read.arrived_ns,
+            read.round or None,
+            read.ticket or None,
+        )
+        state.out.fact(fact)
         served = Served(read.path, state.term, read.left_ns, index, applied)
         state.out.reply(read.client, Response(read.id, None, value, state.leader, served))
 
@@ -258,7 +270,7 @@ class Reads:
         state = self._state
         self._done(read)
         if read.peer is not None:
-            state.out.send(read.peer, IndexReply(state.term, read.id, None, code))
+            self._tell(read, read.peer, None, code)
             return
         said = state.rules.when_unsure(code)
         if said is None:
@@ -267,6 +279,12 @@ class Reads:
             return
         state.out.fact(Refused(state.term, said.value))
         state.out.reply(read.client, Response(read.id, said, None, state.leader))
+
+    def _tell(self, read: PendingRead, peer: str, index: int | None, code: Code | None) -> None:
+        term, round_ = self._state.term, read.round or None
+        why = None if code is None else code.value
+        self._state.out.fact(IndexTold(term, peer, read.id, index, why, read.arrived_ns, round_))
+        self._state.out.send(peer, IndexReply(term, read.id, index, code))
 
     def _done(self, read: PendingRead) -> None:
         self.table.done(read)

@@ -1,0 +1,104 @@
+"""From a violation to the rule it broke.
+
+An answer is taken apart in the order in which it came about: the grounds of its index (`indexes`), the
+lease it rested on (`leases`), and, if a right node would have answered too, the promises that should
+have kept a newer leader away while that lease lived (`promises`). The first that contradicts a rule
+convicts it. Only contradictions that this very answer rests on count: what else went wrong in the run
+convicts nobody.
+
+If nothing is contradicted, that is said, with what leases, promises and votes there were, and whether a
+clock ran beyond the declared bound: no rule holds beyond it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from checker.evidence import ServedRead
+from checker.oracles.clock_audit import clock_audit
+from checker.oracles.result import OracleOutcome
+
+from .around import around
+from .indexes import index_breaches
+from .leases import Judged, judged_checks, lease_breaches
+from .owed import Family
+from .promises import promise_breaches
+from .said import Breach, Certainty, Conviction, of_breach
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from checker.timeline import Timelines
+
+    from .incident import Incident
+    from .owed import Owed
+
+
+def convict(timelines: Timelines, owed: Owed, incidents: Sequence[Incident]) -> tuple[Conviction, ...]:
+    """Return what evidence convicts for a violation; of incidents the first that convicts counts.
+
+    Nothing at all is said where the policy owes nothing, or evidence does not tell of the violation.
+    """
+    if not owed.families or not incidents:
+        return ()
+    court = Court(timelines, owed)
+    for incident in incidents:
+        if breaches := court.breaches(incident):
+            return tuple(of_breach(breach) for breach in breaches)
+    return (_unknown(timelines, owed, incidents[0]),)
+
+
+class Court:
+    """The evidence of a run, and what is owed; a node's lease checks are recounted once."""
+
+    def __init__(self, timelines: Timelines, owed: Owed) -> None:
+        self.timelines = timelines
+        self.owed = owed
+        self._judged: dict[str, list[Judged]] = {}
+
+    def breaches(self, incident: Incident) -> list[Breach]:
+        """Return the contradictions that an incident rests on."""
+        timelines, owed, node = self.timelines, self.owed, incident.node
+        if incident.served is not None and Family.INDEX in owed.families:
+            found = index_breaches(timelines, node, incident.served, owed)
+            if found:
+                return found
+        if Family.LEASE not in owed.families or not incident.checks or not self._by_lease(incident):
+            return []
+        found = lease_breaches(
+            timelines,
+            node,
+            self._checks(node),
+            owed=owed,
+            places=incident.checks,
+            own_ns=incident.own_ns,
+        )
+        if found or Family.PROMISE not in owed.families:
+            return found
+        last, until_ns = incident.checks[-1], incident.at_true_ns
+        return promise_breaches(timelines, node, last, until_true_ns=until_ns, owed=owed)
+
+    def _checks(self, node: str) -> list[Judged]:
+        if node not in self._judged:
+            self._judged[node] = judged_checks(self.timelines[node], self.owed)
+        return self._judged[node]
+
+    def _by_lease(self, incident: Incident) -> bool:
+        if incident.served is None:
+            return True
+        what = self.timelines[incident.node].lines[incident.served].what
+        return isinstance(what, ServedRead) and what.path == "lease"
+
+
+def _unknown(timelines: Timelines, owed: Owed, incident: Incident) -> Conviction:
+    audit = clock_audit(timelines, drift_ppm=owed.drift_ppm)
+    sentence = "nothing that the nodes wrote contradicts a rule known here"
+    if audit.outcome is OracleOutcome.OUTSIDE:
+        sentence = f"{sentence}, and {audit.findings[0].sentence}"
+    return Conviction(
+        certainty=Certainty.UNKNOWN,
+        sentence=sentence,
+        node=incident.node,
+        term=incident.term,
+        around=tuple(around(timelines, incident)),
+    )

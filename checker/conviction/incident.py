@@ -1,0 +1,108 @@
+"""The instant that a violation is about: a node, and the lines at which it held its lease and answered.
+
+A history names the reads that prove it; an overlap and a broken promise name a lease holder and a time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from checker.evidence import Checked
+from checker.proof import explain, served_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from checker.operations import Operation
+    from checker.oracles.result import OracleResult
+    from checker.timeline import Timeline, Timelines
+    from checker.verdict import Violation
+
+
+class Incident(msgspec.Struct, frozen=True, kw_only=True):
+    """``checks`` are the places of the granted checks that it may rest on, ``served`` of the answer.
+
+    ``at_true_ns`` is when it was over at the latest; ``own_ns`` when the lease is asked about, on the
+    node's monotonic clock, if that is not at the check.
+    """
+
+    node: str
+    term: int
+    checks: tuple[int, ...]
+    served: int | None
+    at_true_ns: int
+    own_ns: int | None = None
+
+
+def of_history(violation: Violation, timelines: Timelines) -> list[Incident]:
+    """Return the reads of a proof that evidence tells of, the one most to blame first."""
+    guess = violation.staleness.read if violation.staleness is not None else None
+    offender = explain(violation.operations, timelines, read=guess).read
+    others = [op for op in violation.operations if op.f == "read" and op != offender]
+    reads = [*([offender] if offender is not None else []), *others]
+    return [incident for read in reads if (incident := _of_read(read, timelines)) is not None]
+
+
+def _of_read(read: Operation, timelines: Timelines) -> Incident | None:
+    timeline = timelines.get(read.node) if read.node is not None else None
+    if timeline is None or read.return_ns is None:
+        return None
+    called_ns = timelines.origin_ns + read.call_ns
+    returned_ns = timelines.origin_ns + read.return_ns
+    served = served_line(read, timeline, called_ns, returned_ns)
+    if served is None:
+        return None
+    what = timeline.lines[served].what
+    return Incident(
+        node=timeline.node,
+        term=getattr(what, "term", 0),
+        checks=tuple(_checks(timeline, served, called_ns)),
+        served=served,
+        at_true_ns=timeline.after_ns[served],
+    )
+
+
+def _checks(timeline: Timeline, served: int, called_ns: int) -> Iterator[int]:
+    """Yield the granted checks that an answer may rest on: since the read was sent, up to the answer."""
+    for place, check in timeline.facts(Checked):
+        if place < served and check.granted and timeline.after_ns[place] >= called_ns:
+            yield place
+
+
+def of_findings(oracles: Sequence[OracleResult], timelines: Timelines) -> list[Incident]:
+    """Return the leases that oracles of evidence found wrong, each with its holder in the older term."""
+    found = (
+        _of_lease(timelines, finding.nodes[at], finding.terms[at], finding.during_ns)
+        for told in oracles
+        for at in _HOLDER.get(told.kind, ())
+        for finding in told.findings
+        if finding.during_ns is not None and len(finding.nodes) == len(finding.terms) == 2
+    )
+    return [incident for incident in found if incident is not None]
+
+
+_HOLDER = {"lease-overlap": (0,), "promise": (1,)}
+"""Which of the two nodes of a finding holds the lease that should not be."""
+
+
+def _of_lease(timelines: Timelines, node: str, term: int, during_ns: tuple[int, int]) -> Incident | None:
+    timeline = timelines[node]
+    checks = [
+        place
+        for place, check in timeline.facts(Checked)
+        if check.granted and check.term == term and timeline.before_ns[place] <= during_ns[1]
+    ]
+    if not checks:
+        return None
+    later = (line.own_ns for line in timeline.lines[checks[-1] :] if line.true_ns[0] >= during_ns[0])
+    own_ns = next(later, timeline.lines[checks[-1]].own_ns)
+    return Incident(
+        node=node,
+        term=term,
+        checks=(checks[-1],),
+        served=None,
+        at_true_ns=during_ns[1],
+        own_ns=own_ns,
+    )

@@ -1,0 +1,183 @@
+"""In virtual time: a planted mistake's rule is named, right policies break none, nodes name nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from checker import evidence_lines
+from checker.conviction import Conviction, Family, Incident
+from checker.conviction.convict import Court
+from checker.evidence import Checked, ServedRead
+from checker.timeline import Timelines, build
+from harness.campaign.swarm import swarm_plan
+from harness.outcome import Outcome
+from harness.plan import plan_from
+from harness.run.convicted import as_json, owed, rules_of
+from harness.run.simulate import judge_recording, simulate
+from targets.leasekv.config import NodeConfig
+from targets.leasekv.mistakes import MISTAKES
+from targets.leasekv.policies import POLICIES
+from targets.leasekv.rules import drift_safe_lease_ns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from checker.conviction import Owed
+    from harness.plan.plan import Plan
+    from harness.run.simulate import Recording
+
+SWARM_SEEDS = range(6)
+
+
+def aimed(mistake: str, seed: int) -> Plan:
+    return plan_from(None, {"on": "sim", "rate": 100, "seed": seed, "mistake": (mistake,)})
+
+
+def drawn(policy: str, seed: int) -> Plan:
+    return swarm_plan(plan_from(None, {"on": "sim", "policy": policy, "seed": seed}))
+
+
+def broken_by(mistake: str) -> set[str]:
+    told = MISTAKES[mistake]
+    return {told.rule, *told.also_breaks}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_an_aimed_mistake_is_convicted_of_its_rule_and_of_no_other(mistake: str) -> None:
+    judged = judge_recording(simulate(aimed(mistake, 1)))
+    assert judged.outcome is Outcome.VIOLATION
+    rules = rules_of(judged.convictions)
+    assert rules, [str(each) for each in judged.convictions]
+    assert set(rules) <= broken_by(mistake)
+    assert any(mistake in each.looks_like for each in judged.convictions)
+    assert as_json(judged.convictions)["rules"] == list(rules)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_ten_aimed_seeds_name_the_rule_and_never_a_wrong_one(mistake: str) -> None:
+    named = 0
+    for seed in range(10):
+        judged = judge_recording(simulate(aimed(mistake, seed)))
+        rules = set(rules_of(judged.convictions))
+        assert rules <= broken_by(mistake), [str(each) for each in judged.convictions]
+        named += bool(rules)
+    assert named == 10
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.timeout(200)
+def test_nothing_that_a_right_policy_does_would_be_convicted(policy: str) -> None:
+    looked_at = 0
+    for seed in SWARM_SEEDS:
+        plan = drawn(policy, seed)
+        recording = simulate(plan)
+        timelines = _timelines(recording)
+        rules = owed(plan)
+        assert rules is not None
+        # Clocks stay within the bound, and every other rule is asked for in full.
+        court = Court(timelines, msgspec.structs.replace(rules, families=frozenset(Family)))
+        for incident in _some(every_answer(timelines), 200):
+            looked_at += 1
+            assert court.breaches(incident) == [], seed
+    assert looked_at > 50 * len(SWARM_SEEDS)
+
+
+def _some(incidents: list[Incident], most: int) -> list[Incident]:
+    return incidents[:: max(1, len(incidents) // most)]
+
+
+def every_answer(timelines: Timelines) -> list[Incident]:
+    """Return each answered read, and each lease as its last check left it, as if it were a violation."""
+    return [incident for node in timelines for incident in _answers(timelines, node)]
+
+
+def _answers(timelines: Timelines, node: str) -> Iterator[Incident]:
+    timeline = timelines[node]
+    granted: list[int] = []
+    for place, line in enumerate(timeline.lines):
+        what = line.what
+        if isinstance(what, Checked) and what.granted:
+            granted.append(place)
+        if not isinstance(what, ServedRead):
+            continue
+        since_ns = what.arrived_ns
+        assert since_ns is not None
+        checks = [at for at in granted[-20:] if timeline.lines[at].own_ns >= since_ns]
+        yield Incident(
+            node=node,
+            term=what.term,
+            checks=tuple(checks),
+            served=place,
+            at_true_ns=1 << 62,  # votes of all the future count as if they had come before
+        )
+
+
+def _timelines(recording: Recording) -> Timelines:
+    return build(line for lines in recording.evidence.values() for line in lines)
+
+
+def test_the_declared_bounds_give_the_lease_that_nodes_use() -> None:
+    for drift_ppm in (0, 1, 50_000, 200_000):
+        plan = plan_from(None, {"on": "sim", "drift_ppm": drift_ppm, "seed": 1})
+        rules: Owed | None = owed(plan)
+        assert rules is not None
+        config = NodeConfig(node="n1", nodes=("n1",), drift_ppm=drift_ppm)
+        assert rules.lease_ns == drift_safe_lease_ns(config.bounds)
+        assert rules.deadline_ns == config.read_deadline_ns
+
+
+def texts(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case dict():
+            for name, inner in value.items():
+                yield name
+                yield from texts(inner) if name != "key" else ()  # what clients chose
+        case list() | tuple():
+            for inner in value:
+                yield from texts(inner)
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_no_node_writes_down_its_own_mistake(mistake: str) -> None:
+    """Evidence of a wrong node speaks in the words of a right one, and names no mistake and no rule."""
+    plan = aimed(mistake, 1)
+    data = b"".join(evidence_lines.encode(lines) for lines in simulate(plan).evidence.values())
+    lines = [msgspec.json.decode(line) for line in data.splitlines()]
+    words = {text for line in lines for text in texts(line)}
+    ids = {*MISTAKES, *(told.rule for told in MISTAKES.values()), *MISTAKES[mistake].also_off}
+    assert not words & ids
+    assert not any(name in word for word in words for name in MISTAKES)
+    # A lease on a wall clock is a fact of its own, and clocks that are looked at less notice less.
+    assert words - {"wall"} <= _right_words(plan)
+
+
+_SEEN: dict[str, set[str]] = {}
+
+
+def _right_words(plan: Plan) -> set[str]:
+    """Return all the words that right nodes write: of a run under the same faults, and of the swarm."""
+    if plan.policy not in _SEEN:
+        _SEEN[plan.policy] = {
+            text
+            for seed in (0, 2, 3)
+            for lines in simulate(drawn(plan.policy, seed)).evidence.values()
+            for line in msgspec.to_builtins(lines)
+            for text in texts(line)
+        }
+    right = msgspec.structs.replace(plan, mistakes=(), allow=("not-exercised",))
+    lines = msgspec.to_builtins(list(simulate(right).evidence.values()))
+    return _SEEN[plan.policy] | set(texts(lines))
+
+
+def test_of_a_history_that_is_clean_nothing_is_said() -> None:
+    plan = plan_from(None, {"on": "sim", "rate": 50, "seed": 1, "time": 3.0, "faults": "none"})
+    judged = judge_recording(simulate(plan))
+    none: tuple[Conviction, ...] = ()
+    assert judged.convictions == none
