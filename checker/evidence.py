@@ -23,10 +23,15 @@ EVIDENCE_SCHEMA: Final = 1
 
 
 class OwnClock(StrEnum):
-    """Which of its own clocks a node measured a lease on."""
+    """Which of its own clocks a node measured a lease on.
+
+    *interval* is a span that a time service keeps: a lease is judged at its latest end, a promise at
+    its earliest.
+    """
 
     MONOTONIC = "monotonic"
     WALL = "wall"
+    INTERVAL = "interval"
 
 
 class Booted(msgspec.Struct, frozen=True, tag="boot", tag_field="fact"):
@@ -92,12 +97,13 @@ class Refused(msgspec.Struct, frozen=True, tag="refuse", tag_field="fact"):
 
 
 class Promised(msgspec.Struct, frozen=True, tag="promise", tag_field="fact"):
-    """The node promised ``holder`` silence until ``until_ns`` on its own monotonic clock."""
+    """The node promised ``holder`` silence until ``until_ns`` on ``clock``."""
 
     term: int
     holder: str
     round: int
     until_ns: int
+    clock: OwnClock = OwnClock.MONOTONIC
 
 
 class Voted(msgspec.Struct, frozen=True, tag="vote", tag_field="fact"):
@@ -181,6 +187,14 @@ class Configured(msgspec.Struct, frozen=True, tag="config", tag_field="fact"):
     learners: tuple[str, ...]
 
 
+class Synced(msgspec.Struct, frozen=True, tag="sync", tag_field="fact"):
+    """The node's time service told it that the true time was in this span, both ends included."""
+
+    term: int
+    earliest_ns: int
+    latest_ns: int
+
+
 class ClockAnomaly(msgspec.Struct, frozen=True, tag="anomaly", tag_field="fact"):
     """The node noticed a stall or a step of its own clocks, of about ``size_ns``."""
 
@@ -205,6 +219,7 @@ Fact = (
     | Revoked
     | Transferred
     | Configured
+    | Synced
     | ClockAnomaly
 )
 

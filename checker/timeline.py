@@ -83,9 +83,15 @@ class Timeline:
         return sorted(place for kind in kinds for place in self.places.get(kind, ()))
 
     def showing(self, place: int, clock: OwnClock) -> int:
-        """Return what ``clock`` showed at a line."""
+        """Return what ``clock`` showed at a line; of an interval clock, the true time it surrounds."""
         line = self.lines[place]
-        return line.own_ns if clock is OwnClock.MONOTONIC else line.wall_ns
+        match clock:
+            case OwnClock.MONOTONIC:
+                return line.own_ns
+            case OwnClock.WALL:
+                return line.wall_ns
+            case OwnClock.INTERVAL:
+                return line.true_ns[0]
 
     def boot_at(self, place: int) -> Boot:
         """Return the boot that a line belongs to."""

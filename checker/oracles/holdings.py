@@ -89,7 +89,11 @@ def holdings(timeline: Timeline) -> list[Holding]:
 
 
 class _Walk:
-    """``check`` is the belief in force; ``held`` whether it was still certain at the line before."""
+    """Walks the lines with a belief.
+
+    ``check`` is the one in force, made not before ``checked_ns``; ``held`` is whether it was still
+    certain at the line before.
+    """
 
     def __init__(self, timeline: Timeline) -> None:
         self.timeline = timeline
@@ -100,13 +104,14 @@ class _Walk:
         self.end_ns = 0
         self.last = 0
         self.held = False
+        self.checked_ns = 0
 
     def see(self, place: int) -> None:
         """Carry the belief on to a line, as far as it is certain."""
         check = self.check
         if check is None or check.until_ns is None or not self.held:
             return
-        if self._stayed_before(check.until_ns, place, check.clock):
+        if self._stayed_before(check, check.until_ns, place):
             self._extend(place)
         else:
             self.held = False
@@ -125,6 +130,7 @@ class _Walk:
         else:
             self._close()
             self._start(place, check, [place])
+        self.checked_ns = self.timeline.before_ns[place]
         shown_ns = self.timeline.showing(place, check.clock)
         self.held = check.until_ns is not None and shown_ns < check.until_ns
 
@@ -166,12 +172,16 @@ class _Walk:
         )
         self.checks = []
 
-    def _stayed_before(self, until_ns: int, place: int, clock: OwnClock) -> bool:
+    def _stayed_before(self, check: Checked, until_ns: int, place: int) -> bool:
         """Whether the clock certainly showed less than ``until_ns`` ever since the line before."""
-        then_ns, now_ns = (self.timeline.showing(line, clock) for line in (self.last, place))
+        timeline, clock = self.timeline, check.clock
+        if clock is OwnClock.INTERVAL:
+            # Only a check tells a span's end; that may have moved with every word of the time service.
+            return check.read_ns + FASTEST * (timeline.after_ns[place] - self.checked_ns) < until_ns
+        then_ns, now_ns = (timeline.showing(line, clock) for line in (self.last, place))
         if clock is OwnClock.MONOTONIC and then_ns <= now_ns:
             return now_ns < until_ns
-        gap_ns = self.timeline.after_ns[place] - self.timeline.before_ns[self.last]
+        gap_ns = timeline.after_ns[place] - timeline.before_ns[self.last]
         return then_ns + FASTEST * gap_ns < until_ns
 
     def _repeats(self, previous: Checked, check: Checked, place: int) -> bool:

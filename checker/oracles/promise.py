@@ -171,7 +171,11 @@ def _promise_left_ns(timeline: Timeline, place: int, holding: Holding) -> int | 
     """Return how long the voter's promise still ran on its own clock; None if it made none."""
     first = timeline.boot_at(place).first
     made = _between(timeline, Promised, first, place)
-    until_ns = max(
-        (promise.until_ns for _, promise in made if promise.holder == holding.node), default=None
+    return max(
+        (
+            promise.until_ns - timeline.showing(place, promise.clock)
+            for _, promise in made
+            if promise.holder == holding.node
+        ),
+        default=None,
     )
-    return None if until_ns is None else until_ns - timeline.lines[place].own_ns

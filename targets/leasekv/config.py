@@ -14,8 +14,9 @@ from targets.clock import MS, SECOND
 
 from .membership import Membership
 from .mistakes import MISTAKES
+from .moments import PPM
 from .policies import POLICIES
-from .rules import PPM, RULES_OFF, Bounds, Rules, drift_safe_lease_ns
+from .rules import RULES_OFF, Bounds, Rules, drift_safe_lease_ns
 
 NODES_MAX: Final = 9
 
@@ -51,6 +52,8 @@ class NodeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     node's own timeout is drawn from the closed interval [E, E + ``election_jitter_ns``].
     ``heartbeat_ns`` is H, ``drift_ppm`` the declared rho, ``margin_ns`` theta. E must be the same on
     every node. ``clock_step_ns`` is how far wall and monotonic time may part between two readings.
+    Where the policy needs a time service, that speaks every ``sync_ns`` and is at most ``sync_error_ns``
+    off.
     ``mistakes`` and ``rules_off`` are ids; what a mistake needs switched off is not switched off by
     itself, so that its masking can be tested.
     """
@@ -67,6 +70,8 @@ class NodeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     drift_ppm: int = 50_000
     margin_ns: int = 20 * MS
     clock_step_ns: int = 50 * MS
+    sync_ns: int = 200 * MS
+    sync_error_ns: int = 2 * MS
     seed: int = 0
     limits: Limits = Limits()
 
@@ -78,10 +83,10 @@ class NodeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise ConfigError(f"node {self.node!r} is not among nodes {list(self.nodes)}")
         if not set(self.voters) <= set(self.nodes) or len(set(self.voters)) != len(self.voters):
             raise ConfigError(f"voters {list(self.voters)} must be different names among the nodes")
-        for field in ("election_ns", "heartbeat_ns", "clock_step_ns"):
+        for field in ("election_ns", "heartbeat_ns", "clock_step_ns", "sync_ns"):
             if getattr(self, field) <= 0:
                 raise ConfigError(f"{field} must be positive, not {getattr(self, field)}")
-        for field in ("election_jitter_ns", "margin_ns"):
+        for field in ("election_jitter_ns", "margin_ns", "sync_error_ns"):
             if getattr(self, field) < 0:
                 raise ConfigError(f"{field} must not be negative, not {getattr(self, field)}")
         if not 0 <= self.drift_ppm < PPM:
@@ -91,6 +96,11 @@ class NodeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise ConfigError(
                 f"heartbeat_ns {self.heartbeat_ns} is more than a third of the lease, {lease_ns} ns"
             )
+
+    @property
+    def synced(self) -> bool:
+        """Whether this node hears from a time service."""
+        return POLICIES[self.policy].synced
 
     @property
     def bounds(self) -> Bounds:

@@ -18,11 +18,13 @@ a node whose clock runs fast still sees its timers in its own time.
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from checker.evidence import Booted, ClockAnomaly, Fact, Revoked, RoleChanged, TermChanged
 
-from .ports import Input, Persist, Persisted, Ready, TimerDue
+from .moments import Sync
+from .ports import Input, Persist, Persisted, Ready, TimerDue, TimeTold
 
 if TYPE_CHECKING:
     import asyncio
@@ -78,6 +80,14 @@ class Network(Protocol):
         """Answer clients."""
 
 
+@dataclass(frozen=True, slots=True)
+class TimeService:
+    """How often it speaks, and how far off what it says may be."""
+
+    every_ns: int
+    error_ns: int
+
+
 class Driver:
     """Drives one core on one event loop."""
 
@@ -91,6 +101,7 @@ class Driver:
         disk: Disk,
         network: Network,
         pulse_ns: int,
+        time_service: TimeService | None = None,
     ) -> None:
         self._core = core
         self._loop = loop
@@ -99,6 +110,7 @@ class Driver:
         self._disk = disk
         self._network = network
         self._pulse_ns = pulse_ns
+        self._time_service = time_service
         self._sync_delay_ns = 0
         self._syncing = False
         self._turning = False
@@ -111,11 +123,23 @@ class Driver:
     def start(self) -> None:
         """Begin to feed timers; the first is due at once, so that the core's first effects come out."""
         self.feed(TimerDue())
+        self._tell_time()
 
     def stop(self) -> None:
         """Feed no more timers."""
         if self._timer is not None:
             self._timer.cancel()
+
+    def _tell_time(self) -> None:
+        """Say what time it truly is, and that this may be a little off; and again soon."""
+        service = self._time_service
+        if service is None:
+            return
+        stamp = self._clocks.stamp()
+        before_ns, after_ns = stamp.true_ns
+        span = Sync(stamp.own.mono_ns, before_ns - service.error_ns, after_ns + service.error_ns)
+        self.feed(TimeTold(span))
+        self._loop.call_later(service.every_ns / 1e9, self._tell_time)
 
     def set_sync_delay(self, delay_ns: int) -> None:
         """From the next sync on, take this much longer (a tester's knob)."""

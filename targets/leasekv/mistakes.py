@@ -16,11 +16,13 @@ from targets.cluster import ClockMode, Primitive
 from targets.target import Mistake, Place
 
 from . import rules as r
+from .moments import LeaseClock, wall
 
 if TYPE_CHECKING:
     from .messages import Code
 
 DRIFT_PPM: Final = 50_000
+LEASE_BY_WALL: Final = LeaseClock(OwnClock.WALL, wall, wall)
 ANYWHERE: Final = (Place.SIM, Place.LOCAL, Place.DOCKER)
 
 
@@ -104,7 +106,7 @@ _ALL: Final = (
         needs=(Primitive.CLOCK_WALL, Primitive.LINKS),
         clock=ClockMode.WALL,
         sentence="The lease is measured on the wall clock, which can be set back.",
-        change=lambda rules: msgspec.structs.replace(rules, lease_clock=OwnClock.WALL),
+        change=lambda rules: msgspec.structs.replace(rules, lease_clock=LEASE_BY_WALL),
     ),
     Planted(
         id="fallback-stale",

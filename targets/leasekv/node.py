@@ -29,7 +29,7 @@ from targets.cluster import NodeStatus
 from . import admin, wal
 from .config import ConfigError, build_rules
 from .core import Core
-from .driver import Driver
+from .driver import Driver, TimeService
 from .evidence_file import EvidenceFile
 from .network import Sockets
 from .place import START_SCHEMA, Start
@@ -108,6 +108,7 @@ class Node:
             disk=log_file,
             network=self._sockets,
             pulse_ns=config.heartbeat_ns // 10,
+            time_service=TimeService(config.sync_ns, config.sync_error_ns) if config.synced else None,
         )
 
     async def run(self) -> None:

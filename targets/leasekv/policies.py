@@ -9,10 +9,10 @@ import msgspec
 
 from checker.conviction.owed import Family, Terms
 from checker.events import ReadPath
-from checker.evidence import OwnClock
 from checker.oracles.result import Oracle
 from targets.target import Mode
 
+from . import moments as m
 from . import rules as r
 
 if TYPE_CHECKING:
@@ -20,20 +20,26 @@ if TYPE_CHECKING:
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
-    """A protocol for reads, and what it is to everybody else."""
+    """A protocol for reads, and what it is to everybody else.
+
+    ``synced``: its nodes hear from a time service.
+    """
 
     mode: Mode
     rules: r.Rules
+    synced: bool = False
 
 
 LEASE_RENEW: Final = r.Rules(
     paths=(ReadPath.LEASE, ReadPath.READINDEX),
-    lease_clock=OwnClock.MONOTONIC,
+    span=m.grow,
+    lease_clock=m.LEASE_BY_MONOTONIC,
     lease_ns=r.drift_safe_lease_ns,
     credit_ns=r.credit_the_send,
     backing_ns=r.a_majority_of_each,
     judged_at_ns=r.judge_now,
     judge_lease=r.compare_the_clock,
+    promise_clock=m.PROMISE_BY_MONOTONIC,
     promise_ns=r.promise_election_timeout,
     promise_binds=r.promise_holds,
     reckoned_ns=r.reckon_with_nobody,
@@ -50,7 +56,7 @@ LEASE_RENEW: Final = r.Rules(
 
 def _terms(*families: Family) -> Terms:
     """Return what a policy owes; a read gives up after `NodeConfig.read_deadline_ns`, half of E."""
-    return Terms(frozenset(families), patience_ppm=r.PPM // 2)
+    return Terms(frozenset(families), patience_ppm=m.PPM // 2)
 
 
 _ALL: Final = (
@@ -75,6 +81,22 @@ _ALL: Final = (
         rules=msgspec.structs.replace(
             LEASE_RENEW, promise_ns=r.promise_nothing, reckoned_ns=r.reckon_with_a_whole_lease
         ),
+    ),
+    Policy(
+        mode=Mode(
+            name="lease-interval",
+            claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
+            owes=frozenset(Oracle),
+            terms=_terms(Family.INDEX),
+            about="Leases and promises compare opposite ends of a span that holds the true time.",
+        ),
+        rules=msgspec.structs.replace(
+            LEASE_RENEW,
+            lease_clock=m.LEASE_BY_INTERVAL,
+            lease_ns=r.whole_promise,
+            promise_clock=m.PROMISE_BY_INTERVAL,
+        ),
+        synced=True,
     ),
     Policy(
         mode=Mode(

@@ -21,6 +21,7 @@ import msgspec
 from checker.evidence import Fact
 
 from .messages import Entry, PeerMessage, Request, Response, Snapshot
+from .moments import Sync
 
 
 class Received(msgspec.Struct, frozen=True):
@@ -53,6 +54,12 @@ class Persisted(msgspec.Struct, frozen=True):
     seq: int
 
 
+class TimeTold(msgspec.Struct, frozen=True):
+    """The time service spoke."""
+
+    sync: Sync
+
+
 class CampaignNow(msgspec.Struct, frozen=True):
     """An operator asks the node to campaign at once, through the vote rules."""
 
@@ -77,7 +84,7 @@ class SetApplyDelay(msgspec.Struct, frozen=True):
 
 
 Order = CampaignNow | HandOver | Reconfigure | SetApplyDelay
-Input = Received | Asked | ClientGone | TimerDue | Persisted | Order
+Input = Received | Asked | ClientGone | TimerDue | Persisted | TimeTold | Order
 
 
 class HardState(msgspec.Struct, frozen=True):

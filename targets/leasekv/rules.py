@@ -23,13 +23,12 @@ from typing import Final
 import msgspec
 
 from checker.events import ReadPath
-from checker.evidence import OwnClock
 from targets.clock import Reading
 
 from .membership import NEVER, Membership
 from .messages import Code
+from .moments import PPM, Elapsed, LeaseClock, PromiseClock, Span
 
-PPM: Final = 1_000_000
 NOW: Final = 1 << 62
 
 
@@ -147,12 +146,14 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """All of it. ``paths`` are the ways a read is tried, in order; it ends as the last one fails."""
 
     paths: tuple[ReadPath, ...]
-    lease_clock: OwnClock
+    span: Callable[[Elapsed], Span]
+    lease_clock: LeaseClock
     lease_ns: Callable[[Bounds], int]
     credit_ns: Callable[[Ack], int]
     backing_ns: Callable[[Backing], int]
     judged_at_ns: Callable[[Look], int]
     judge_lease: Callable[[LeaseView], Judgement]
+    promise_clock: PromiseClock
     promise_ns: Callable[[Bounds], int]
     promise_binds: Callable[[PromiseView], bool]
     reckoned_ns: Callable[[Bounds], int]
@@ -170,6 +171,11 @@ def drift_safe_lease_ns(bounds: Bounds) -> int:
     """L12: the longest lease that no promise it rests on can be shorter than."""
     shrunk = bounds.election_ns * (PPM - bounds.drift_ppm) // (PPM + bounds.drift_ppm)
     return shrunk - bounds.margin_ns
+
+
+def whole_promise(bounds: Bounds) -> int:
+    """Let a lease last as long as the promise: where spans say what time it is, no rate enters."""
+    return bounds.election_ns
 
 
 def credit_the_send(ack: Ack) -> int:

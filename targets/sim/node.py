@@ -16,7 +16,8 @@ from checker.evidence import EvidenceLine
 from targets.cluster import NodeStatus, ProcessState
 from targets.leasekv.config import NodeConfig, build_rules
 from targets.leasekv.core import Core
-from targets.leasekv.ports import Input, Persisted, TimerDue
+from targets.leasekv.moments import Sync
+from targets.leasekv.ports import Input, Persisted, TimerDue, TimeTold
 from targets.leasekv.wal import Damaged
 
 from .guard import Escaped
@@ -108,6 +109,19 @@ class SimNode:
         self.process = ProcessState.RUNNING
         self._wake_ns = -1
         self._step(TimerDue())
+        if self._config.synced:
+            self._tell_time(restored.boot)
+
+    def _tell_time(self, boot: int) -> None:
+        """Be its time service: say what time it is, a little off, and again soon."""
+        if self.process is ProcessState.GONE or self.disk.boot != boot:
+            return
+        now_ns, off_ns = self._heap.now_ns, self._config.sync_error_ns
+        self._heap.at(now_ns + self._config.sync_ns, self._tell_time, boot)
+        if self.running:
+            early_ns, late_ns = (self._draws.between(0, off_ns) for _ in range(2))
+            mono_ns = self.clock.read(now_ns).mono_ns
+            self._step(TimeTold(Sync(mono_ns, now_ns - early_ns, now_ns + late_ns)))
 
     def kill(self) -> None:
         """End at once."""

@@ -12,6 +12,7 @@ A script is blocks separated by blank lines; a block is commands, ``----`` and w
     request n1 write x 1              a client asks (read, write, cas, delete; cas x 1 2; read x log)
     campaign n1   applies n1 50       knobs
     handover n1 n2                    an operator has n1 transfer leadership to n2
+    time n1 -5 5                      its time service says that it is between 5 ms ago and in 5 ms
     reconfigure n1 n1,n2,n4 n5        ... go over to these voters (and these learners)
     status                            what every node knows of itself
     quiet COMMAND                     the same without a word
@@ -29,6 +30,7 @@ from targets.clock import MS, Reading
 from targets.leasekv.config import NodeConfig, build_rules
 from targets.leasekv.core import Core
 from targets.leasekv.messages import Op, PeerMessage, Request
+from targets.leasekv.moments import Sync
 from targets.leasekv.ports import (
     Asked,
     CampaignNow,
@@ -41,6 +43,7 @@ from targets.leasekv.ports import (
     Restored,
     SetApplyDelay,
     TimerDue,
+    TimeTold,
 )
 
 if TYPE_CHECKING:
@@ -59,6 +62,7 @@ class Desk:
         self._writing: dict[str, int] = {}
         self._out: list[str] = []
         self._asked = 0
+        self._passed_ns = 0
 
     def play(self, command: str) -> list[str]:
         """Do one command; return what was said."""
@@ -106,6 +110,7 @@ class Desk:
             self._feed(name, TimerDue())
 
     def _pass(self, duration_ns: int) -> None:
+        self._passed_ns += duration_ns
         for name, clock in self._clocks.items():
             self._clocks[name] = Reading(clock.mono_ns + duration_ns, clock.wall_ns + duration_ns)
 
@@ -148,6 +153,13 @@ class Desk:
 
     def _do_handover(self, name: str, target: str) -> None:
         self._feed(name, HandOver(target))
+
+    def _do_time(self, name: str, early_ms: str, late_ms: str) -> None:
+        mono_ns = self._clocks[name].mono_ns
+        true_ns = self._passed_ns
+        self._feed(
+            name, TimeTold(Sync(mono_ns, true_ns + int(early_ms) * MS, true_ns + int(late_ms) * MS))
+        )
 
     def _do_reconfigure(self, name: str, voters: str, learners: str = "") -> None:
         learning = tuple(learners.split(",")) if learners else ()

@@ -12,8 +12,9 @@ from checker.evidence import Checked, ClockAnomaly, OwnClock, Revoked
 from targets.clock import MS
 from targets.cluster import Role
 from targets.leasekv.messages import AppendReply, Code, Op, RequestVote, VoteReply
+from targets.leasekv.moments import PPM
 from targets.leasekv.ports import CampaignNow
-from targets.leasekv.rules import PPM, Bounds, drift_safe_lease_ns
+from targets.leasekv.rules import Bounds, drift_safe_lease_ns
 
 LEASE = ReadPath.LEASE
 D = drift_safe_lease_ns(Bounds(E, 50_000, 20 * MS))

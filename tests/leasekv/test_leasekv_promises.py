@@ -117,7 +117,7 @@ def test_f5_nothing_but_time_ends_a_promise() -> None:
 
 def test_f5_a_promise_is_never_shortened() -> None:
     core = promised()
-    core.core._election.promise_since(core.mono_ns + 1 - E)
+    core.core._election.promise.give_since(core.mono_ns + 1 - E)
     core.jump(E - 1)
     assert core.ask_vote(9).reason == "lease"
 

@@ -14,14 +14,15 @@ from leasekv_storm import Storm
 from checker.evidence import RoleChanged
 from targets.leasekv.policies import POLICIES
 
-SEEDS = 50
+SEEDS = 10  # of each policy
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_random_runs_keep_the_invariants_and_are_linearizable(policy: str) -> None:
     count: Counter[str] = Counter()
     leaders = caught_up = 0
-    for seed in range(list(POLICIES).index(policy), SEEDS, len(POLICIES)):
+    first = list(POLICIES).index(policy)
+    for seed in range(first, first + SEEDS * len(POLICIES), len(POLICIES)):
         storm = Storm(seed, policy=policy, nodes=5 if seed % 10 == 0 else 3)
         lab = storm.run()
         storm.judge()
@@ -31,13 +32,14 @@ def test_random_runs_keep_the_invariants_and_are_linearizable(policy: str) -> No
     served = {
         "lease-renew": "lease",
         "newleader-waits": "lease",
+        "lease-interval": "lease",
         "readindex": "readindex",
         "readindex-unbatched": "readindex",
         "log-read": "log",
     }[policy]
     assert count[f"path-{served}"] > 100, count
-    assert leaders > SEEDS // len(POLICIES), "hardly a leader ever changed"
-    assert caught_up > 3, "hardly a snapshot was ever needed"
+    assert leaders > 2 * SEEDS, "hardly a leader ever changed"
+    assert caught_up > 0, "hardly a snapshot was ever needed"
     assert count["write"] > 500, count
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 import msgspec
 
-from checker.evidence import Booted, ClockAnomaly, Refused, Revoked
+from checker.evidence import Booted, ClockAnomaly, Refused, Revoked, Synced
 from targets.cluster import Role
 from targets.leasekv.messages import (
     Append,
@@ -38,6 +38,7 @@ from targets.leasekv.messages import (
     TimeoutNow,
     VoteReply,
 )
+from targets.leasekv.moments import Moment
 from targets.leasekv.ports import (
     Asked,
     CampaignNow,
@@ -52,6 +53,7 @@ from targets.leasekv.ports import (
     Restored,
     SetApplyDelay,
     TimerDue,
+    TimeTold,
 )
 from targets.leasekv.rules import ClockView
 
@@ -119,7 +121,7 @@ class Core:
             members=members,
             boot=restored.boot,
             reading=reading,
-            sampled=reading,
+            sampled=Moment(reading),
             term=restored.hard.term,
             voted_for=restored.hard.voted_for,
             commit_index=offset,
@@ -163,6 +165,9 @@ class Core:
                 self._persisted(seq)
             case TimerDue():
                 self._tick()
+            case TimeTold(sync):
+                self._state.sync = sync
+                self._state.out.fact(Synced(self._state.term, sync.earliest_ns, sync.latest_ns))
             case ClientGone(client):
                 self._writes.forget_client(client)
                 self._reads.forget_client(client)
@@ -225,14 +230,14 @@ class Core:
         now_ns = state.reading.mono_ns
         if now_ns >= self._sample_due_ns:
             self._sample_due_ns = now_ns + state.config.sample_ns
-            state.sampled = state.reading
+            state.sampled = state.moment
         self._transfer.expire()
         if state.role is Role.LEADER:
             self._maybe_commit()
             if now_ns >= self._replication.heartbeat_ns:
                 self._check_quorum(now_ns)
         elif now_ns >= self._election.due_ns:
-            if self._election.bound():
+            if self._election.promise.binds():
                 self._election.wait_out_promise()
             else:
                 self._roles.campaign()
@@ -279,7 +284,7 @@ class Core:
             self._roles.follow(message.term, peer, reason="term")
         elif self._election.stage is not Stage.NONE:
             self._election.end()
-        self._election.promise(peer, message.round)
+        self._election.heard(peer, message.round)
         if isinstance(message, Install):
             self._compaction.install(peer, message)
             self._reads.applied()

@@ -1,14 +1,8 @@
-"""Promises, votes and campaigns.
+"""Votes and campaigns.
 
-A *promise* is the node's word that it helps nobody depose the leader it last heard from: it lasts E on
-the node's own monotonic clock from the receipt of a round, it is given again by every round, and
-nothing but time ends it (F1, F5). While it binds, the node refuses votes without looking at the term
-(F2) and does not campaign, since a campaign is a vote for oneself (F3); only the leader it was made to
-can set the node free, by a token that names the node's own term (L9). A node that has lived before
-cannot know what it promised, so it starts with a promise of E (F4); a brand-new one has none.
-
-A leader's promise is to itself: it lasts E from the send of the newest round a quorum has
-acknowledged, so a leader that is being followed does not help to depose itself.
+While its promise binds, a node refuses votes without looking at the term (F2) and does not campaign,
+since a campaign is a vote for oneself (F3). Only the leader it was made to can set the node free, by a
+token that names the node's own term (L9).
 
 A campaign asks first whether it would win (pre-vote: nothing is remembered, no term moves), then in
 earnest. A node counts its own vote once its disk has it.
@@ -19,12 +13,12 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-from checker.evidence import Promised, Voted
+from checker.evidence import Voted
 from targets.cluster import Role
 from targets.leasekv.messages import RequestVote, VoteReply
-from targets.leasekv.rules import PromiseView
 
 from .old_leases import OldLeases
+from .promise import Promise
 
 if TYPE_CHECKING:
     from .state import State
@@ -44,18 +38,16 @@ class Stage(Enum):
 
 
 class Election:
-    """One node's promise, its timer and its campaign."""
+    """One node's timer, its votes and its campaign."""
 
     __slots__ = (
-        "_granted", "_own_vote_seq", "_promise_ns", "_state", "_timeout_ns",
-        "due_ns", "old_leases", "promised_until_ns", "stage",
+        "_granted", "_own_vote_seq", "_state", "_timeout_ns",
+        "due_ns", "old_leases", "promise", "stage",
     )  # fmt: skip
 
     def __init__(self, state: State, *, brand_new: bool) -> None:
         self._state = state
-        now_ns = state.reading.mono_ns
-        self._promise_ns = state.rules.promise_ns(state.config.bounds)
-        self.promised_until_ns = now_ns if brand_new else now_ns + self._promise_ns
+        self.promise = Promise(state, brand_new=brand_new)
         self.old_leases = OldLeases(state, brand_new=brand_new)
         self.stage = Stage.NONE
         self._granted: set[str] = set()
@@ -76,34 +68,19 @@ class Election:
 
     def wait_out_promise(self) -> None:
         """Try again when the promise, which binds now that the timer has run out, does not."""
-        self.due_ns = self.promised_until_ns
+        self.due_ns = self.promise.look_again_ns()
 
-    # The promise.
-
-    def promise(self, holder: str, round_: int) -> None:
-        """F1: promise ``holder`` silence from now on; a promise is never shortened."""
-        state = self._state
-        self.old_leases.heard(holder)
-        if self._promise_ns:
-            self.promise_since(state.reading.mono_ns)
-            state.out.fact(Promised(state.term, holder, round_, self.promised_until_ns))
+    def heard(self, leader: str, round_: int) -> None:
+        """Take a leader's round: promise it silence, and put the own campaign off."""
+        self.old_leases.heard(leader)
+        self.promise.give(leader, round_)
         self.rest()
-
-    def promise_since(self, since_ns: int) -> None:
-        """Promise silence as if a round had been heard then, on the monotonic clock."""
-        self.promised_until_ns = max(self.promised_until_ns, since_ns + self._promise_ns)
-
-    def bound(self) -> bool:
-        """Whether the promise forbids a vote, for others or oneself."""
-        return self._state.rules.promise_binds(
-            PromiseView(self._state.reading.mono_ns, self.promised_until_ns)
-        )
 
     # Votes for others.
 
     def refusal_untouched(self, ask: RequestVote) -> str | None:
         """Why not, as far as it can be told without moving to the asked term; None: go on."""
-        if self.bound() and not self._set_free(ask):
+        if self.promise.binds() and not self._set_free(ask):
             return LEASE
         if ask.term < self._state.term or (ask.pre and ask.term == self._state.term):
             return TERM
@@ -163,7 +140,7 @@ class Election:
 
     def _note(self, candidate: str, *, pre: bool, refused: str | None, token: bool = False) -> None:
         term, granted = self._state.term, refused is None
-        fact = Voted(term, candidate, pre, granted, refused, token, self.promised_until_ns)
+        fact = Voted(term, candidate, pre, granted, refused, token, self.promise.mono_until_ns)
         self._state.out.fact(fact)
 
     def end(self) -> None:

@@ -21,6 +21,7 @@ from targets.leasekv.rules import NOW, Ack, Backing, LeaseView, Look, TransferVi
 
 if TYPE_CHECKING:
     from targets.clock import Reading
+    from targets.leasekv.moments import Moment
 
     from .state import State
 
@@ -41,16 +42,16 @@ class Lease:
         self._credits: dict[str, int] = {self._state.config.node: NOW}
         self._first_round = first_round
 
-    def credit(self, peer: str, round_: int, sent: Reading) -> None:
+    def credit(self, peer: str, round_: int, sent: Moment) -> None:
         """L2: ``peer`` acknowledged a round sent at ``sent``, in this term, just now."""
         if round_ < self._first_round:
             return
         state = self._state
-        ack = Ack(self._on_clock(sent), self._on_clock(state.reading))
-        value = state.rules.credit_ns(ack)
-        if value <= self._credits.get(peer, value - 1):
+        sent_ns, heard_ns = self._clock.sent(sent), self._clock.sent(state.moment)
+        if sent_ns is None or heard_ns is None:
             return
-        self._credits[peer] = value
+        value = state.rules.credit_ns(Ack(sent_ns, heard_ns))
+        self._credits[peer] = max(value, self._credits.get(peer, value))
 
     def end_ns(self) -> int | None:
         """When the lease ends on its clock; None if no quorum backs one."""
@@ -59,17 +60,20 @@ class Lease:
         backing = Backing(members.own, self._credits, members.now, members.first)
         start_ns = state.rules.backing_ns(backing)
         if start_ns == NOW:
-            start_ns = self._on_clock(state.reading)
+            start_ns = self._clock.sent(state.moment) or NEVER
         return None if start_ns == NEVER else start_ns + self.length_ns
 
     def check(self) -> Checked:
         """Judge the lease for a read that is here now; write and return what was found."""
         state = self._state
-        look = Look(self._on_clock(state.reading), self._on_clock(state.sampled))
-        read_ns = state.rules.judged_at_ns(look)
-        judged = state.rules.judge_lease(LeaseView(read_ns, self.end_ns()))
-        granted = judged.granted and not self._closed()
-        checked = Checked(state.term, granted, self._clock, read_ns, judged.until_ns)
+        fresh_ns, sampled_ns = self._clock.now(state.moment), self._clock.now(state.sampled)
+        if fresh_ns is None or sampled_ns is None:
+            checked = Checked(state.term, False, OwnClock.MONOTONIC, state.reading.mono_ns, None)
+        else:
+            read_ns = state.rules.judged_at_ns(Look(fresh_ns, sampled_ns))
+            judged = state.rules.judge_lease(LeaseView(read_ns, self.end_ns()))
+            granted = judged.granted and not self._closed()
+            checked = Checked(state.term, granted, self._clock.name, read_ns, judged.until_ns)
         state.out.fact(checked)
         return checked
 
@@ -92,13 +96,9 @@ class Lease:
     def remaining_ns(self, reading: Reading) -> int | None:
         """Return what is left of the lease at ``reading``, for people; None where there is none."""
         state = self._state
-        end_ns = self.end_ns()
-        if end_ns is None or state.role is not Role.LEADER or ReadPath.LEASE not in state.rules.paths:
+        if state.role is not Role.LEADER or ReadPath.LEASE not in state.rules.paths or self._closed():
             return None
-        if self._closed():
+        end_ns, now_ns = self.end_ns(), self._clock.now(state.moment_of(reading))
+        if end_ns is None or now_ns is None or now_ns >= end_ns:
             return None
-        left_ns = end_ns - self._on_clock(reading)
-        return left_ns if left_ns > 0 else None
-
-    def _on_clock(self, reading: Reading) -> int:
-        return reading.mono_ns if self._clock is OwnClock.MONOTONIC else reading.wall_ns
+        return end_ns - now_ns

@@ -2,7 +2,7 @@
 
 Rounds. Whatever a leader sends as `Append` carries a round number that it makes itself, rising through
 its term; what leaves in one step for several peers is one round. Per peer the leader remembers when it
-sent what is not yet acknowledged, as the whole `Reading`, so that an acknowledgement can be turned into
+sent what is not yet acknowledged, as the whole `Moment`, so that an acknowledgement can be turned into
 "this peer followed me at that instant". Acknowledgements of unknown rounds, or of another term, tell
 nothing.
 
@@ -23,8 +23,8 @@ from checker.evidence import RoundAcked, RoundSent
 from targets.leasekv.messages import Append, AppendReply, Install
 
 if TYPE_CHECKING:
-    from targets.clock import Reading
     from targets.leasekv.messages import Entry
+    from targets.leasekv.moments import Moment
 
     from .state import State
     from .writes import Writes
@@ -46,7 +46,7 @@ class Peer:
     acked_round: int = 0
     probing: bool = False
     install_ns: int | None = None
-    sent: deque[tuple[int, Reading]] = field(default_factory=deque)
+    sent: deque[tuple[int, Moment]] = field(default_factory=deque)
     ends: deque[int] = field(default_factory=deque)
 
 
@@ -78,7 +78,7 @@ class Replication:
 
     def _stranger(self, name: str) -> Peer:
         state = self._state
-        sent: deque[tuple[int, Reading]] = deque(maxlen=state.config.limits.rounds_max)
+        sent: deque[tuple[int, Moment]] = deque(maxlen=state.config.limits.rounds_max)
         return Peer(name, state.log.last_index + 1, state.reading.mono_ns, sent=sent)
 
     def stop(self) -> None:
@@ -141,7 +141,7 @@ class Replication:
         return Append(state.term, self.last_round, prev, prev_term, entries, state.commit_index)
 
     def _send(self, peer: Peer, message: Append | Install) -> None:
-        peer.sent.append((message.round, self._state.reading))
+        peer.sent.append((message.round, self._state.moment))
         if isinstance(message, Append) and message.entries and not peer.probing:
             peer.next_index += len(message.entries)
             peer.ends.append(peer.next_index - 1)
@@ -149,7 +149,7 @@ class Replication:
 
     # In.
 
-    def acknowledged(self, name: str, reply: AppendReply) -> Reading | None:
+    def acknowledged(self, name: str, reply: AppendReply) -> Moment | None:
         """Take an answer of this term; return when its round was sent, None if that is not known."""
         state = self._state
         peer = self._peers.get(name)
@@ -158,7 +158,7 @@ class Replication:
         sent_at = self._sent_at(peer, reply.round)
         if sent_at is not None:
             peer.acked_round = reply.round
-            peer.contact_ns = sent_at.mono_ns
+            peer.contact_ns = sent_at.reading.mono_ns
             state.out.fact(RoundAcked(state.term, reply.round, name))
         if reply.ok:
             self._agreed(peer, reply.match_index)
@@ -167,7 +167,7 @@ class Replication:
         return sent_at
 
     @staticmethod
-    def _sent_at(peer: Peer, round_: int) -> Reading | None:
+    def _sent_at(peer: Peer, round_: int) -> Moment | None:
         """Take ``round_`` off the list, and the older ones with it: they would prove less."""
         sent = peer.sent
         while sent and sent[0][0] < round_:

@@ -80,7 +80,7 @@ class Roles:
         state = self._state
         if state.role is Role.LEADER or not state.members.now.votes(state.config.node):
             self._election.rest()
-        elif self._election.bound():
+        elif self._election.promise.binds():
             self._election.refuse_oneself()
         elif self._election.ask_first():
             self._vote_for_oneself()
@@ -137,4 +137,4 @@ class Roles:
                 self.lead()
 
     def _promise_oneself(self) -> None:
-        self._election.promise_since(self._replication.followed_ns())
+        self._election.promise.give_since(self._replication.followed_ns())

@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from targets.cluster import Role
+from targets.leasekv.moments import Elapsed, Moment
 
 if TYPE_CHECKING:
     from random import Random
 
     from targets.clock import Reading
     from targets.leasekv.config import NodeConfig
+    from targets.leasekv.moments import Sync
     from targets.leasekv.rules import Rules
 
     from .log import Log
@@ -42,7 +44,8 @@ class State:
 
     ``reading`` is this step's, ``sampled`` that of the last coarse tick. ``noop_index`` is the first
     entry of this node's own leadership, ``hard_seq`` the persist that carries term and vote as they are.
-    Before ``commit_from_ns``, on the monotonic clock, a leader commits nothing.
+    Before ``commit_from_ns``, on the monotonic clock, a leader commits nothing. ``sync`` is what the
+    time service said last.
     """
 
     config: NodeConfig
@@ -53,7 +56,7 @@ class State:
     members: Members
     boot: int
     reading: Reading
-    sampled: Reading
+    sampled: Moment
     term: int
     voted_for: str | None
     role: Role = Role.FOLLOWER
@@ -63,7 +66,21 @@ class State:
     noop_index: int = 0
     hard_seq: int = 0
     commit_from_ns: int = 0
+    sync: Sync | None = None
     handover: Handover = field(default_factory=Handover)
+
+    @property
+    def moment(self) -> Moment:
+        """This step's instant, on every clock of the node."""
+        return self.moment_of(self.reading)
+
+    def moment_of(self, reading: Reading) -> Moment:
+        """Return the instant of a reading taken after the last sync."""
+        sync = self.sync
+        if sync is None:
+            return Moment(reading)
+        since_ns = max(0, reading.mono_ns - sync.mono_ns)
+        return Moment(reading, self.rules.span(Elapsed(sync, since_ns, self.config.drift_ppm)))
 
     def remember(self, term: int, voted_for: str | None) -> None:
         """Change term and vote; nothing that rests on them is said before they are durable."""

@@ -1,0 +1,74 @@
+"""A node's promise to help nobody depose the leader it last heard from.
+
+It runs from the receipt of a round for as long as the rules say, on the clock they name; every round
+gives it again, and nothing but time ends it (F1, F5). While the clock cannot be told, it runs on the
+monotonic one. A node that has lived before cannot know what it promised, so it starts with a promise
+(F4); a brand-new one has none.
+
+A leader's promise is to itself: it runs from the send of the newest round that a quorum has
+acknowledged, so a leader that is being followed does not help to depose itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from checker.evidence import OwnClock, Promised
+from targets.leasekv.rules import PromiseView
+
+if TYPE_CHECKING:
+    from .state import State
+
+
+class Promise:
+    """Until when, on the clock of the rules and on the monotonic one."""
+
+    __slots__ = ("_clock", "_length_ns", "_state", "_until_ns", "mono_until_ns")
+
+    def __init__(self, state: State, *, brand_new: bool) -> None:
+        self._state = state
+        self._clock = state.rules.promise_clock
+        self._length_ns = state.rules.promise_ns(state.config.bounds)
+        self._until_ns: int | None = None
+        now_ns = state.reading.mono_ns
+        self.mono_until_ns = now_ns if brand_new else now_ns + self._length_ns
+
+    def give(self, holder: str, round_: int) -> None:
+        """F1: promise ``holder`` silence from now on; a promise is never shortened."""
+        state = self._state
+        if not self._length_ns:
+            return
+        heard_ns = self._clock.heard(state.moment)
+        if heard_ns is None or self._clock.name is OwnClock.MONOTONIC:
+            self.give_since(state.reading.mono_ns)
+            clock, until_ns = OwnClock.MONOTONIC, self.mono_until_ns
+        else:
+            until_ns = heard_ns + self._length_ns
+            if self._until_ns is not None:
+                until_ns = max(until_ns, self._until_ns)
+            clock, self._until_ns = self._clock.name, until_ns
+        state.out.fact(Promised(state.term, holder, round_, until_ns, clock))
+
+    def give_since(self, since_ns: int) -> None:
+        """Promise silence as if a round had been heard then, on the monotonic clock."""
+        self.mono_until_ns = max(self.mono_until_ns, since_ns + self._length_ns)
+
+    def binds(self) -> bool:
+        """Whether it forbids a vote, for others or oneself."""
+        state = self._state
+        binds = state.rules.promise_binds
+        if binds(PromiseView(state.reading.mono_ns, self.mono_until_ns)):
+            return True
+        if self._until_ns is None:
+            return False
+        now_ns = self._clock.now(state.moment)
+        return now_ns is None or binds(PromiseView(now_ns, self._until_ns))
+
+    def look_again_ns(self) -> int:
+        """Return when it may not bind any more, as far as the monotonic clock can tell."""
+        state = self._state
+        left_ns = self.mono_until_ns - state.reading.mono_ns
+        now_ns = None if self._until_ns is None else self._clock.now(state.moment)
+        if self._until_ns is not None and now_ns is not None:
+            left_ns = max(left_ns, self._until_ns - now_ns)
+        return state.reading.mono_ns + max(left_ns, state.config.heartbeat_ns // 10)
