@@ -1,10 +1,10 @@
 """From a draft to a plan: defaults, what a mistake brings along, and the schedule.
 
 A mistake decides its policy, the number of nodes, the declared drift bound, the clock that is bent, the
-schedule aimed at it and the rules that would mask it. Whatever somebody asked for that contradicts it
-is a usage error: silently testing something else would be worse. An explicit schedule is no
-contradiction, for the same mistake may be tried under another schedule, and the same schedule
-without the mistake.
+schedule aimed at it, the rules that would mask it and where it can be shown at all. Whatever somebody
+asked for that contradicts it is a usage error: silently testing something else would be worse. An
+explicit schedule is no contradiction, for the same mistake may be tried under another schedule, and the
+same schedule without the mistake.
 
 The schedule is part of the plan, written out, so that a saved plan runs the same faults even after
 Lantern's own schedules have changed. Overriding what a drawn schedule was drawn from draws it anew.
@@ -31,7 +31,7 @@ from .plan import FIELDS, Plan, ScheduleFrom
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from targets.target import Mistake, Place, Target
+    from targets.target import Mistake, Target
 
     from .draft import Draft, Given
 
@@ -49,9 +49,7 @@ def resolve(draft: Draft, *, fresh_seed: int, where: Callable[[str], str] | None
     mistakes = _mistakes(target, values.get("mistake", ()), draft)
     for mistake in mistakes:
         _bring(mistake, values, draft)
-    _choose(target, values, draft)
-    for mistake in mistakes:
-        _shows(mistake, values["on"], draft)
+    _choose(target, mistakes, values, draft)
     values.setdefault("name", "-".join(values.get("mistake") or [values["policy"]])[:60])
     plan = _plan(values)
     try:
@@ -90,10 +88,13 @@ def _mistakes(target: Target, names: Iterable[str], draft: Mapping[str, Given]) 
     return tuple(target.mistakes[name] for name in names)
 
 
-def _choose(target: Target, values: dict[str, Any], draft: Mapping[str, Given]) -> None:
-    """Set what the target decides by default; refuse what it has not got."""
+def _choose(
+    target: Target, mistakes: Iterable[Mistake], values: dict[str, Any], draft: Mapping[str, Given]
+) -> None:
+    """Set what the target decides by default; refuse what it has not got, and where nothing shows."""
+    shown = [place for place in target.places if all(place in each.places for each in mistakes)]
     values.setdefault("policy", next(iter(target.modes)))
-    values.setdefault("on", target.places[0])
+    values.setdefault("on", (shown or target.places)[0])
     if values.get("containers"):
         values.setdefault("nodes", len(values["containers"]))
     if values["policy"] not in target.modes:
@@ -103,6 +104,11 @@ def _choose(target: Target, values: dict[str, Any], draft: Mapping[str, Given]) 
         known = ", ".join(target.places)
         sentence = f"{target.name} does not run on {values['on']}; it runs on {known}"
         raise PlanError(sentence, where=_where(draft, "on"))
+    for mistake in mistakes:
+        if values["on"] not in mistake.places:
+            known = ", ".join(mistake.places)
+            sentence = f"mistake {mistake.id} cannot be shown on {values['on']}; it can on {known}"
+            raise PlanError(sentence, where=_where(draft, "on") or _where(draft, "mistake"))
 
 
 def _bring(mistake: Mistake, values: dict[str, Any], draft: Mapping[str, Given]) -> None:
@@ -119,14 +125,6 @@ def _bring(mistake: Mistake, values: dict[str, Any], draft: Mapping[str, Given])
             sentence = f"mistake {mistake.id} needs {key} {_shown(value)}, not {_shown(asked)}"
             raise PlanError(sentence, where=_where(draft, key))
         values[key] = value
-
-
-def _shows(mistake: Mistake, place: Place, draft: Mapping[str, Given]) -> None:
-    """Refuse a place where the mistake cannot be shown."""
-    if place not in mistake.places:
-        known = ", ".join(mistake.places)
-        sentence = f"mistake {mistake.id} cannot be shown on {place}; it can on {known}"
-        raise PlanError(sentence, where=_where(draft, "on") or _where(draft, "mistake"))
 
 
 def _without_stale_schedule(draft: Draft) -> Draft:

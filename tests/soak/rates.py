@@ -25,12 +25,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nemesis import FAMILIES
-from targets.leasekv.mistakes import MISTAKES
+from targets.leasekv.mistakes import MISTAKES as EVERY
 from targets.leasekv.policies import POLICIES
+from targets.target import Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+MISTAKES = [name for name, one in EVERY.items() if Place.LOCAL in one.places]
 RUN_S_MAX = 300
 FOUND_SHARE_MIN = 0.9
 MEMORY = Path("/dev/shm")  # where nodes keep their data, and libfaketime its start

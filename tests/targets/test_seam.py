@@ -24,6 +24,7 @@ from nemesis.schedule import CutAt, HealOf, NodesAt, ProbeAt, ShapedLinks, SlowA
 from targets.catalog import HEALERS, SYSTEMS, every, find
 from targets.clock import SECOND
 from targets.cluster import CLIENTS, ClockMode, Primitive
+from targets.sim.heap import Heap
 from targets.target import TAKEN_BY_SOME, Place, Simulated
 
 if TYPE_CHECKING:
@@ -145,8 +146,7 @@ def test_a_third_system_is_a_line_in_the_catalog(tmp_path: Path) -> None:
         ({"nodes": 5}, "--nodes: it has three nodes, not 5"),
         ({"keep_rules": "L11"}, "--keep-rules: keep_rules means nothing to third"),
         ({"mistake": "role-only-read"}, "--mistake: no role-only-read is planted in third"),
-        ({"mistake": "torn"}, "--mistake: mistake torn cannot be shown on local; it can on docker"),
-        ({"mistake": "torn", "on": "local"}, "--on: mistake torn cannot be shown on local"),
+        ({"mistake": "torn", "on": "local"}, "--on: mistake torn cannot be shown on local; it can on"),
         ({"mistake": "torn", "policy": "cached"}, "--policy: mistake torn needs policy strong"),
         ({"target": "leasekv", "mistake": "torn"}, "--mistake: no torn is planted in leasekv"),
     ],
@@ -155,6 +155,33 @@ def test_what_a_third_system_has_not_got_is_refused(options: dict[str, Any], sen
     with pytest.raises(PlanError) as refused:
         plan_from(None, {"target": "third", **options})
     assert sentence in str(refused.value)
+
+
+@pytest.mark.usefixtures("third")
+def test_a_mistake_brings_a_place_where_it_can_be_shown(tmp_path: Path) -> None:
+    schedule = tmp_path / "s.yaml"
+    schedule.write_text("- {do: read, target: leader}\n")
+    asked = {"target": "third", "mistake": "torn", "seed": 1}
+    assert plan_from(None, asked, schedule_file=schedule).on is Place.DOCKER
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda one: one.id)
+@pytest.mark.parametrize("place", [Place.LOCAL, Place.SIM])
+def test_a_mistake_finds_what_it_needs_where_it_is_shown(
+    mistake: Mistake, place: Place, tmp_path: Path
+) -> None:
+    if place not in mistake.places:
+        with pytest.raises(PlanError):
+            plan_from(None, {"mistake": mistake.id, "on": place.value})
+        return
+    plan = plan_from(None, {"mistake": mistake.id, "on": place.value, "seed": 1})
+    (target,) = (one for one in every() if mistake.id in one.mistakes)
+    if isinstance(target, Simulated) and place is Place.SIM:
+        lacks = [target.simulated(plan.setup, Heap()).supports(need) for need in mistake.needs]
+    else:
+        cluster = target.cluster(plan.setup, tmp_path, gates=False)
+        lacks = [cluster.supports(need) for need in mistake.needs]
+    assert not any(lacks)
 
 
 @pytest.mark.usefixtures("third")

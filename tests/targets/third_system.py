@@ -154,7 +154,7 @@ class Third:
     takes = frozenset({"read_timeout_ns"})
     mistakes: Mapping[str, Mistake] = MappingProxyType(
         {
-            "torn": Mistake(
+            "torn": Mistake(  # nothing is aimed at it
                 id="torn",
                 sentence="It never happened.",
                 policy="strong",
