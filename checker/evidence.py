@@ -151,6 +151,21 @@ class RoundAcked(msgspec.Struct, frozen=True, tag="round_acked", tag_field="fact
     peer: str
 
 
+class GrantAsked(msgspec.Struct, frozen=True, tag="grant_asked", tag_field="fact"):
+    """A leader asked everybody for a lease of its own, under ``seq``."""
+
+    term: int
+    seq: int
+
+
+class GrantAcked(msgspec.Struct, frozen=True, tag="grant_acked", tag_field="fact"):
+    """A leader heard ``peer`` grant what it asked for under ``seq``."""
+
+    term: int
+    seq: int
+    peer: str
+
+
 class Applied(msgspec.Struct, frozen=True, tag="apply", tag_field="fact"):
     """The state machine has applied every entry up to ``index``, whose entry has ``entry_term``.
 
@@ -215,6 +230,8 @@ Fact = (
     | RoleChanged
     | RoundSent
     | RoundAcked
+    | GrantAsked
+    | GrantAcked
     | Applied
     | Revoked
     | Transferred

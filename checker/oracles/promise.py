@@ -19,7 +19,16 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Final
 
-from checker.evidence import Checked, Configured, Promised, RoundAcked, RoundSent, Voted
+from checker.evidence import (
+    Checked,
+    Configured,
+    GrantAcked,
+    GrantAsked,
+    Promised,
+    RoundAcked,
+    RoundSent,
+    Voted,
+)
 from checker.oracles.holdings import Holding, holdings
 from checker.oracles.result import Finding, Oracle, OracleResult, judged, unavailable
 from checker.timeline import MS
@@ -70,20 +79,14 @@ def supporters(holder: Timeline, check: int, voters: Sequence[str]) -> set[str]:
     assert isinstance(line.what, Checked)
     term = line.what.term
     first = holder.boot_at(check).first
-    sent: dict[int, int] = {}
-    for place, round_sent in _between(holder, RoundSent, first, check):
-        if round_sent.term == term:
-            sent.setdefault(round_sent.round, holder.lines[place].own_ns)
+    sent, acked = _exchanges(holder, term, first, check)
     known: dict[str, int] = {}
     for_others: dict[str, int] = {}
-    for _, acked in _between(holder, RoundAcked, first, check):
-        if acked.term == term:
-            sent_ns = sent.get(acked.round)
-            if sent_ns is not None:
-                known[acked.peer] = max(known.get(acked.peer, sent_ns), sent_ns)
-            for_others[acked.peer] = max(
-                for_others.get(acked.peer, NEVER), JUST_SENT if sent_ns is None else sent_ns
-            )
+    for peer, number in acked:
+        sent_ns = sent.get(number)
+        if sent_ns is not None:
+            known[peer] = max(known.get(peer, sent_ns), sent_ns)
+        for_others[peer] = max(for_others.get(peer, NEVER), JUST_SENT if sent_ns is None else sent_ns)
     found: set[str] = set()
     for quorum in _quorums(holder, check, voters):
         needed = len(quorum) // 2 + (holder.node not in quorum)
@@ -94,6 +97,31 @@ def supporters(holder: Timeline, check: int, voters: Sequence[str]) -> set[str]:
             if len(newer) < needed:
                 found.add(voter)
     return found
+
+
+def _exchanges(
+    holder: Timeline, term: int, first: int, last: int
+) -> tuple[dict[int, int], list[tuple[str, int]]]:
+    """Return what the leases of a term rest on: when each number was sent, and who acknowledged it.
+
+    Those are rounds; or the newest request, where a leader asks for leases by requests of their own.
+    """
+    asked = {
+        fact.seq: holder.lines[place].own_ns
+        for place, fact in _between(holder, GrantAsked, first, last)
+        if fact.term == term
+    }
+    if asked:
+        newest = max(asked)
+        granted = _between(holder, GrantAcked, first, last)
+        peers = [fact.peer for _, fact in granted if (fact.term, fact.seq) == (term, newest)]
+        return {newest: asked[newest]}, [(peer, newest) for peer in peers]
+    sent: dict[int, int] = {}
+    for place, round_sent in _between(holder, RoundSent, first, last):
+        if round_sent.term == term:
+            sent.setdefault(round_sent.round, holder.lines[place].own_ns)
+    rounds = _between(holder, RoundAcked, first, last)
+    return sent, [(fact.peer, fact.round) for _, fact in rounds if fact.term == term]
 
 
 def _quorums(holder: Timeline, check: int, voters: Sequence[str]) -> list[Sequence[str]]:

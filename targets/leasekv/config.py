@@ -53,7 +53,7 @@ class NodeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     ``heartbeat_ns`` is H, ``drift_ppm`` the declared rho, ``margin_ns`` theta. E must be the same on
     every node. ``clock_step_ns`` is how far wall and monotonic time may part between two readings.
     Where the policy needs a time service, that speaks every ``sync_ns`` and is at most ``sync_error_ns``
-    off.
+    off. ``grant_ns`` is how long a one-shot lease is granted for.
     ``mistakes`` and ``rules_off`` are ids; what a mistake needs switched off is not switched off by
     itself, so that its masking can be tested.
     """
@@ -72,6 +72,7 @@ class NodeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     clock_step_ns: int = 50 * MS
     sync_ns: int = 200 * MS
     sync_error_ns: int = 2 * MS
+    grant_ns: int = 2 * SECOND
     seed: int = 0
     limits: Limits = Limits()
 
@@ -83,7 +84,7 @@ class NodeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise ConfigError(f"node {self.node!r} is not among nodes {list(self.nodes)}")
         if not set(self.voters) <= set(self.nodes) or len(set(self.voters)) != len(self.voters):
             raise ConfigError(f"voters {list(self.voters)} must be different names among the nodes")
-        for field in ("election_ns", "heartbeat_ns", "clock_step_ns", "sync_ns"):
+        for field in ("election_ns", "heartbeat_ns", "clock_step_ns", "sync_ns", "grant_ns"):
             if getattr(self, field) <= 0:
                 raise ConfigError(f"{field} must be positive, not {getattr(self, field)}")
         for field in ("election_jitter_ns", "margin_ns", "sync_error_ns"):
@@ -105,7 +106,7 @@ class NodeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     @property
     def bounds(self) -> Bounds:
         """What the lease's length is computed from."""
-        return Bounds(self.election_ns, self.drift_ppm, self.margin_ns)
+        return Bounds(self.election_ns, self.drift_ppm, self.margin_ns, self.grant_ns)
 
     @property
     def membership(self) -> Membership:

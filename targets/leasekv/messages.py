@@ -130,6 +130,20 @@ class Install(msgspec.Struct, frozen=True, array_like=True, tag="S"):
     snapshot: Snapshot
 
 
+class LeaseRequest(msgspec.Struct, frozen=True, array_like=True, tag="L"):
+    """A leader asks for a one-shot grant; everybody knows how long that is."""
+
+    term: int
+    seq: int
+
+
+class LeaseGrant(msgspec.Struct, frozen=True, array_like=True, tag="l"):
+    """The grant; who does not grant says nothing."""
+
+    term: int
+    seq: int
+
+
 class TimeoutNow(msgspec.Struct, frozen=True, array_like=True, tag="T"):
     """A leader tells its successor to campaign at once, if its log still ends like that."""
 
@@ -155,7 +169,16 @@ class IndexReply(msgspec.Struct, frozen=True, array_like=True, tag="i"):
 
 
 PeerMessage = (
-    RequestVote | VoteReply | Append | AppendReply | Install | TimeoutNow | IndexRequest | IndexReply
+    RequestVote
+    | VoteReply
+    | Append
+    | AppendReply
+    | Install
+    | LeaseRequest
+    | LeaseGrant
+    | TimeoutNow
+    | IndexRequest
+    | IndexReply
 )
 
 

@@ -36,6 +36,7 @@ LEASE_RENEW: Final = r.Rules(
     lease_clock=m.LEASE_BY_MONOTONIC,
     lease_ns=r.drift_safe_lease_ns,
     credit_ns=r.credit_the_send,
+    renews=True,
     backing_ns=r.a_majority_of_each,
     judged_at_ns=r.judge_now,
     judge_lease=r.compare_the_clock,
@@ -80,6 +81,21 @@ _ALL: Final = (
         ),
         rules=msgspec.structs.replace(
             LEASE_RENEW, promise_ns=r.promise_nothing, reckoned_ns=r.reckon_with_a_whole_lease
+        ),
+    ),
+    Policy(
+        mode=Mode(
+            name="lease-oneshot",
+            claims=("lease-reads", "readindex-reads", "leader-changes", "deposed-reads", "clock-bend"),
+            owes=frozenset(Oracle),
+            terms=_terms(Family.INDEX),
+            about="One grant asked of everybody, used up and asked again; nothing is renewed.",
+        ),
+        rules=msgspec.structs.replace(
+            LEASE_RENEW,
+            renews=False,
+            lease_ns=r.drift_safe_grant_ns,
+            promise_ns=r.promise_a_grant,
         ),
     ),
     Policy(

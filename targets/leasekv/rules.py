@@ -33,11 +33,12 @@ NOW: Final = 1 << 62
 
 
 class Bounds(msgspec.Struct, frozen=True, gc=False):
-    """What a run declares: the promise E, the rate bound rho in ppm and the margin theta."""
+    """What a run declares: promise E, rate bound rho in ppm, margin theta, length of a grant."""
 
     election_ns: int
     drift_ppm: int
     margin_ns: int
+    grant_ns: int = 0
 
 
 class Ack(msgspec.Struct, frozen=True, gc=False):
@@ -150,6 +151,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     lease_clock: LeaseClock
     lease_ns: Callable[[Bounds], int]
     credit_ns: Callable[[Ack], int]
+    renews: bool
     backing_ns: Callable[[Backing], int]
     judged_at_ns: Callable[[Look], int]
     judge_lease: Callable[[LeaseView], Judgement]
@@ -176,6 +178,13 @@ def drift_safe_lease_ns(bounds: Bounds) -> int:
 def whole_promise(bounds: Bounds) -> int:
     """Let a lease last as long as the promise: where spans say what time it is, no rate enters."""
     return bounds.election_ns
+
+
+def drift_safe_grant_ns(bounds: Bounds) -> int:
+    """S3, L12: as for a renewed lease, of a grant's length."""
+    return drift_safe_lease_ns(
+        Bounds(bounds.grant_ns, bounds.drift_ppm, bounds.margin_ns, bounds.grant_ns)
+    )
 
 
 def credit_the_send(ack: Ack) -> int:
@@ -213,6 +222,11 @@ def promise_holds(view: PromiseView) -> bool:
 def promise_election_timeout(bounds: Bounds) -> int:
     """F1: a promise lasts E from when the round was heard, on the clock of whoever heard it."""
     return bounds.election_ns
+
+
+def promise_a_grant(bounds: Bounds) -> int:
+    """S2: whoever grants a one-shot lease helps nobody else for that long."""
+    return bounds.grant_ns
 
 
 def promise_nothing(_bounds: Bounds) -> int:

@@ -32,6 +32,7 @@ def test_random_runs_keep_the_invariants_and_are_linearizable(policy: str) -> No
     served = {
         "lease-renew": "lease",
         "newleader-waits": "lease",
+        "lease-oneshot": "lease",
         "lease-interval": "lease",
         "readindex": "readindex",
         "readindex-unbatched": "readindex",

@@ -7,7 +7,7 @@ decides what:
 * `Election`: promises, votes, campaigns;       * `Lease`: what acknowledgements are worth;
 * `Writes`: appending and applying;             * `Reads`: how a read is answered;
 * `Transfer`: handing leadership over;           * `Change`: who takes part;
-* `Compaction`: snapshots.
+* `Compaction`: snapshots;                       * `OneShot`: leases that nothing renews.
 
 Order within a step. Clocks before everything: an anomaly voids the lease before this very input could
 be served from it (L11). A higher term, or a quorum lost, ends leadership with all it supported before
@@ -30,6 +30,8 @@ from targets.leasekv.messages import (
     IndexReply,
     IndexRequest,
     Install,
+    LeaseGrant,
+    LeaseRequest,
     Op,
     PeerMessage,
     Request,
@@ -64,6 +66,7 @@ from .follower import refuse_append, take_append
 from .lease import Lease
 from .log import Log
 from .members import Members
+from .oneshot import OneShot
 from .outbox import Outbox
 from .reads import Reads
 from .replication import Replication
@@ -135,6 +138,7 @@ class Core:
             self._writes.machine.restore(snapshot.machine)
         self._compaction = Compaction(state, self._writes)
         self._replication = Replication(state, self._writes)
+        self._one_shot = OneShot(state, self._lease, self._election.promise)
         self._reads = Reads(state, self._lease, self._replication, self._writes)
         self._change = Change(state, self._replication, self._writes)
         self._transfer = Transfer(state, self._replication, self._writes)
@@ -144,6 +148,7 @@ class Core:
             self._lease,
             self._replication,
             self._transfer,
+            self._one_shot,
             self._writes,
             self._reads,
         )
@@ -224,6 +229,7 @@ class Core:
         if state.role is Role.LEADER:
             state.out.fact(Revoked(state.term, anomaly.kind))
             self._lease.void(self._replication.last_round + 1)
+            self._one_shot.end()
 
     def _tick(self) -> None:
         state = self._state
@@ -232,6 +238,7 @@ class Core:
             self._sample_due_ns = now_ns + state.config.sample_ns
             state.sampled = state.moment
         self._transfer.expire()
+        self._one_shot.go_on()
         if state.role is Role.LEADER:
             self._maybe_commit()
             if now_ns >= self._replication.heartbeat_ns:
@@ -265,6 +272,15 @@ class Core:
                 self._reads.ask_for_index(peer, message)
             case IndexReply():
                 self._reads.index_known(message)
+            case LeaseRequest():
+                self._one_shot.asked(peer, message)
+            case LeaseGrant():
+                self._one_shot.granted(peer, message)
+            case ballot:
+                self._hear_ballot(peer, ballot)
+
+    def _hear_ballot(self, peer: str, message: RequestVote | VoteReply | TimeoutNow) -> None:
+        match message:
             case RequestVote():
                 self._roles.hear_candidate(peer, message)
             case VoteReply():
@@ -301,7 +317,7 @@ class Core:
         if reply.term != state.term or state.role is not Role.LEADER:
             return
         sent_at = self._replication.acknowledged(peer, reply)
-        if sent_at is not None:
+        if sent_at is not None and state.rules.renews:
             self._lease.credit(peer, reply.round, sent_at)
         if state.handover.told_ns is None:
             self._transfer.tell()
@@ -330,6 +346,7 @@ class Core:
         state.commit_index = index
         self._writes.committed()
         if opened:
+            self._one_shot.go_on()
             self._reads.barrier_passed()
         if self._change.committed():
             self._roles.follow(state.term, None, reason="config")
@@ -372,7 +389,12 @@ class Core:
         )
         if leading and state.reading.mono_ns < state.commit_from_ns:
             wake_ns = min(wake_ns, state.commit_from_ns)
-        for due_ns in (self._reads.table.due_ns, self._writes.due_ns, self._transfer.due_ns):
+        for due_ns in (
+            self._reads.table.due_ns,
+            self._writes.due_ns,
+            self._transfer.due_ns,
+            self._one_shot.due_ns,
+        ):
             if due_ns is not None and due_ns < wake_ns:
                 wake_ns = due_ns
         self.wake_ns = wake_ns

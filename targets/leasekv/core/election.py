@@ -71,9 +71,10 @@ class Election:
         self.due_ns = self.promise.look_again_ns()
 
     def heard(self, leader: str, round_: int) -> None:
-        """Take a leader's round: promise it silence, and put the own campaign off."""
+        """Take a leader's round: promise it silence, if it renews that, and put the own campaign off."""
         self.old_leases.heard(leader)
-        self.promise.give(leader, round_)
+        if self._state.rules.renews:
+            self.promise.give(leader, round_)
         self.rest()
 
     # Votes for others.

@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 class Promise:
     """Until when, on the clock of the rules and on the monotonic one."""
 
-    __slots__ = ("_clock", "_length_ns", "_state", "_until_ns", "mono_until_ns")
+    __slots__ = ("_clock", "_length_ns", "_made_to", "_state", "_until_ns", "mono_until_ns")
 
     def __init__(self, state: State, *, brand_new: bool) -> None:
         self._state = state
         self._clock = state.rules.promise_clock
         self._length_ns = state.rules.promise_ns(state.config.bounds)
         self._until_ns: int | None = None
+        self._made_to: tuple[str, int] | None = None
         now_ns = state.reading.mono_ns
         self.mono_until_ns = now_ns if brand_new else now_ns + self._length_ns
 
@@ -38,6 +39,7 @@ class Promise:
         state = self._state
         if not self._length_ns:
             return
+        self._made_to = (holder, state.term)
         heard_ns = self._clock.heard(state.moment)
         if heard_ns is None or self._clock.name is OwnClock.MONOTONIC:
             self.give_since(state.reading.mono_ns)
@@ -52,6 +54,10 @@ class Promise:
     def give_since(self, since_ns: int) -> None:
         """Promise silence as if a round had been heard then, on the monotonic clock."""
         self.mono_until_ns = max(self.mono_until_ns, since_ns + self._length_ns)
+
+    def free_for(self, holder: str) -> bool:
+        """Whether it can be made to ``holder`` in this term: it was, or binds nobody any more."""
+        return self._made_to == (holder, self._state.term) or not self.binds()
 
     def binds(self) -> bool:
         """Whether it forbids a vote, for others or oneself."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from .election import Election
     from .lease import Lease
+    from .oneshot import OneShot
     from .reads import Reads
     from .replication import Replication
     from .state import State
@@ -31,7 +32,16 @@ if TYPE_CHECKING:
 class Roles:
     """Moves one node between follower, candidate and leader."""
 
-    __slots__ = ("_election", "_lease", "_reads", "_replication", "_state", "_transfer", "_writes")
+    __slots__ = (
+        "_election",
+        "_lease",
+        "_one_shot",
+        "_reads",
+        "_replication",
+        "_state",
+        "_transfer",
+        "_writes",
+    )
 
     def __init__(
         self,
@@ -40,6 +50,7 @@ class Roles:
         lease: Lease,
         replication: Replication,
         transfer: Transfer,
+        one_shot: OneShot,
         writes: Writes,
         reads: Reads,
     ) -> None:
@@ -48,6 +59,7 @@ class Roles:
         self._lease = lease
         self._replication = replication
         self._transfer = transfer
+        self._one_shot = one_shot
         self._writes = writes
         self._reads = reads
 
@@ -61,6 +73,7 @@ class Roles:
             self._lease.void(1)
             self._replication.stop()
             self._transfer.end()
+            self._one_shot.end()
         state.role = Role.FOLLOWER
         state.leader = leader
         if term > state.term:

@@ -1,0 +1,82 @@
+"""One-shot leases: a leader asks everybody for one long grant, uses it up, and asks again (S1-S5).
+
+Nothing is renewed, so no renewal can be lost. Heartbeats only detect failures; what keeps a node from
+electing is the grant alone, however silent its holder is. A node grants if the grant that it gave last
+is over, or is the asker's own of the same term (S2). The lease counts from when the request was sent,
+and nothing extends it (S3, S4): when it is over the leader serves by quorum until the next request has
+a majority. A request that has no majority after three tenths of the grant is dropped; what was granted
+stands as a promise without a lease.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from checker.evidence import GrantAcked, GrantAsked
+from targets.cluster import Role
+from targets.leasekv.messages import LeaseGrant, LeaseRequest
+
+if TYPE_CHECKING:
+    from targets.leasekv.moments import Moment
+
+    from .lease import Lease
+    from .promise import Promise
+    from .state import State
+
+
+class OneShot:
+    """The requests of one leadership, one at a time; and the grants that this node gives."""
+
+    __slots__ = ("_asked_at", "_lease", "_promise", "_seq", "_state", "_until_ns")
+
+    def __init__(self, state: State, lease: Lease, promise: Promise) -> None:
+        self._state = state
+        self._lease = lease
+        self._promise = promise
+        self._seq = 0
+        self.end()
+
+    def end(self) -> None:
+        """Forget the request under way: leadership or trust in the clocks is over."""
+        self._asked_at: Moment | None = None
+        self._until_ns = 0
+
+    @property
+    def due_ns(self) -> int | None:
+        """When the request or the lease under way is over, on the monotonic clock."""
+        return None if self._asked_at is None else self._until_ns
+
+    def go_on(self) -> None:
+        """Ask, if this leader may and holds nothing and has not just asked."""
+        state = self._state
+        now_ns = state.reading.mono_ns
+        ready = state.commit_index >= state.noop_index and state.handover.target is None
+        if state.rules.renews or state.role is not Role.LEADER or now_ns < self._until_ns or not ready:
+            return
+        self._seq += 1
+        self._asked_at = state.moment
+        self._until_ns = now_ns + state.config.grant_ns * 3 // 10
+        self._lease.void(1)
+        state.out.fact(GrantAsked(state.term, self._seq))
+        for peer in state.members.others:
+            state.out.send(peer, LeaseRequest(state.term, self._seq))
+
+    def asked(self, leader: str, request: LeaseRequest) -> None:
+        """Grant what the leader of this term asks for, unless another's grant is still alive."""
+        state = self._state
+        if request.term != state.term or leader != state.leader or not self._promise.free_for(leader):
+            return
+        self._promise.give(leader, request.seq)
+        state.out.send(leader, LeaseGrant(state.term, request.seq))
+
+    def granted(self, peer: str, grant: LeaseGrant) -> None:
+        """Count a grant for the request under way."""
+        state = self._state
+        sent = self._asked_at
+        if sent is None or grant.term != state.term or grant.seq != self._seq:
+            return
+        state.out.fact(GrantAcked(state.term, grant.seq, peer))
+        self._lease.credit(peer, 1, sent)
+        end_ns = self._lease.end_ns()
+        if end_ns is not None:
+            self._until_ns = max(self._until_ns, end_ns)
