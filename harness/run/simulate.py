@@ -8,7 +8,7 @@ its plan, and judges what it wrote. A campaign judges recordings as they are and
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -39,6 +39,10 @@ if TYPE_CHECKING:
 
     from checker.operations import History
     from harness.store.rundir import RunDir
+
+
+LEFT_ALONE_E: Final = 5
+"""So many election timeouts the nodes go on, where one ended by itself and the run with it."""
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,6 +100,8 @@ def simulate(
                 cluster.set_link(link, peer_state(plan))
         cluster.start()
         drive.run()
+        if cluster.last_words():  # what the others make of it is evidence of what that one knew
+            heap.run_until(heap.now_ns + LEFT_ALONE_E * plan.election_ns)
     seen = Seen()
     observe(seen, conductor)
     last_words = cluster.last_words()

@@ -62,15 +62,15 @@ def _draws(draw: Draw) -> Iterator[Episode]:
     rng = draw.rng
     makers = [maker for family, known in EPISODES.items() if family in draw.families for maker in known]
     if "partition" in draw.families:
-        makers.append(cut_at_the_lease)
+        makers += [cut_at_the_lease, disputed, disputed]
     if "pause" in draw.families:
         makers.append(pause_at_the_lease)
     if "crash" in draw.families:
         makers += [killed_at_the_answer] * 2
         makers += [other_majority] * 2
-    if {"partition", "leader"} <= draw.families:
-        makers += [disputed] * 2
     makers += [storm] * rng.choice((0, 1, len(makers)))
+    if draw.one_in(2):  # what takes several of a kind in a row is not left to a mix of all kinds
+        makers = rng.sample(makers, min(len(makers), rng.randint(1, 3)))
     while True:
         yield rng.choice(makers)(draw)
 

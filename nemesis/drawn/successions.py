@@ -31,14 +31,18 @@ from nemesis.schedule import (
     When,
 )
 
+from .draw import elections
 from .moments import reads
-from .pieces import after, episode, read_back, write_first
+from .pieces import after, episode, read_back, step, write_first
 
 if TYPE_CHECKING:
     from .draw import Draw
 
 STUCK: Final = (200, 2000)
 """A sync that takes so many hundredths of an election timeout is stuck for as long as it is asked to."""
+
+BIG: Final = 5
+"""From so many nodes on three can dispute and leave others to vote."""
 
 
 def other_majority(draw: Draw) -> Episode:
@@ -76,40 +80,53 @@ def other_majority(draw: Draw) -> Episode:
 
 
 def disputed(draw: Draw) -> Episode:
-    """Let two or three nodes lead in turn, each slow to tell what it has, then cut off from the rest.
+    """Let two or three nodes lead in turn, each cut off as it wins or while it tells what it has.
 
-    A candidate's words are slow, so that it is still catching up with the others when it is cut off; the
-    next one has to fetch its votes from nodes that have heard some of it.
+    All words between nodes are slow, by some hundredths of an election timeout: an election takes four
+    of them, and whoever won it needs two for every message that the others lack. So a leader can be
+    cut off before anybody has its first entry, and the next one while it catches up with the others.
     """
+    slowness = draw.rng.randint(2, 12)
     nodes = ("leader", *_followers(draw))
-    rivals = draw.rng.sample(nodes, 2 if draw.one_in(2) else 3)
-    steps = [write_first()]
-    for turn in range(draw.rng.randint(3, 5)):
-        rival = rivals[turn % len(rivals)] if draw.one_in(2) else draw.rng.choice(rivals)
-        steps += _turn(draw, turn, rival, nodes)
-    steps += [reads(draw, ("all",), Wait(draw.span(50, 200))), read_back()]
+    rivals = draw.rng.sample(nodes[1:], 1 if draw.one_in(2) or draw.nodes < BIG else 2)
+    rivals.append("leader")
+    steps = [
+        write_first(),
+        step(SlowAt(NamedLinks(("all",), ("all",)), elections(slowness))),
+        _cut_off(draw, "leader", nodes, Wait(draw.span(0, 3 * slowness)), name="turn-0"),
+        _writes(draw, "leader", Wait(draw.span(0, 5))),
+    ]
+    rival, lonely = "leader", draw.one_in(2)
+    turns = draw.rng.randint(3, 7)
+    for turn in range(1, turns + 1):
+        rival = draw.rng.choice([each for each in rivals if each != rival])
+        lonely = not lonely
+        told = (4 * slowness, 5 * slowness) if lonely else (6 * slowness, 11 * slowness)
+        steps += [
+            step(CampaignAt((rival,)), Wait(draw.span(97, 105))),
+            _cut_off(draw, rival, nodes, Wait(draw.span(*told)), name=f"turn-{turn}"),
+            _writes(draw, rival, Wait(draw.span(0, 3))),
+            step(HealOf(f"turn-{turn - 1}"), Wait(draw.span(0, 3))),
+        ]
+        if "crash" in draw.families and draw.one_in(4):
+            killed = KillAt((rival,))
+            steps.append(Step(do=killed, when=Wait(draw.span(0, 5)), until=For(draw.span(5, 60))))
+    rival = draw.rng.choice([each for each in rivals if each != rival])
+    steps += [
+        step(CampaignAt((rival,)), Wait(draw.span(97, 105))),
+        step(HealOf(f"turn-{turns}"), Wait(draw.span(4 * slowness, 100))),
+        reads(draw, ("all",), Wait(draw.span(50, 200))),
+        read_back(),
+    ]
     return episode("disputed", steps)
 
 
-def _turn(draw: Draw, turn: int, rival: str, nodes: tuple[str, ...]) -> list[Step]:
-    """Return one turn of `disputed`: a slow campaign, writes at whoever won it, and its isolation."""
-    others = tuple(node for node in nodes if node != rival)
-    rest = _parted(draw, others)[1]
-    slowness = draw.rng.randint(2, 20)
-    slow = SlowAt(NamedLinks((rival,), others), draw.span(slowness, slowness))
-    cut = CutAt(NamedLinks((rival,), others if draw.one_in(3) else rest), _flight(draw))
-    steps = [
-        Step(do=slow, when=Wait(draw.span(0, 10)), until=For(draw.span(60, 160))),
-        Step(do=CampaignAt((rival,)), when=Wait(draw.span(0, 40))),
-        _writes(draw, rival, Wait(draw.span(0, 6 * slowness))),
-        Step(do=cut, when=Wait(draw.span(0, 4 * slowness)), name=f"turn-{turn}"),
-    ]
-    if "crash" in draw.families and draw.one_in(2):
-        steps.append(Step(do=KillAt((rival,)), when=Wait(draw.span(0, 30)), until=For(draw.span(5, 60))))
-    if draw.one_in(2):
-        steps.append(_writes(draw, rival, Wait(draw.span(0, 20))))
-    steps.append(Step(do=HealOf(f"turn-{turn}"), when=Wait(draw.span(80, 140))))
-    return steps
+def _cut_off(draw: Draw, node: str, nodes: tuple[str, ...], when: When, *, name: str) -> Step:
+    """Return the step that cuts a node's words to all others, or to all but too few for a majority."""
+    others = [each for each in nodes if each != node]
+    draw.rng.shuffle(others)
+    few = draw.rng.randint(0, len(nodes) // 2 - 1)
+    return step(CutAt(NamedLinks((node,), tuple(others[few:])), _flight(draw)), when, name=name)
 
 
 def _followers(draw: Draw) -> tuple[str, ...]:
