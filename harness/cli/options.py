@@ -39,6 +39,11 @@ class Positive(click.FloatRange):
 POSITIVE: Final = Positive()
 MEGABYTES: Final = click.IntRange(min=1, max=1 << 30)
 
+trust = click.option(
+    "--trust",
+    is_flag=True,
+    help="Act on what the saved plan names here: code, containers, compose files.",
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else.")
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from harness.campaign.replay import by_role, replayed
 from harness.outcome import Outcome, worst
-from harness.plan import PlanError, moved, plan_from
+from harness.plan import PlanError, Trust, moved, plan_from
 from harness.plan.document import read
 from harness.run.run import run as run_plan
 from harness.store import rundir
@@ -41,10 +41,11 @@ STORE: Final = Path("runs")
     default="node",
     help="Aim at the nodes that were named, or at whoever has their role.",
 )
+@options.trust
 @options.as_json
 @click.pass_obj
 def replay(
-    output: Output, /, run_dir: Path, *, on: str | None, times: int, by: str, as_json: bool
+    output: Output, /, run_dir: Path, *, on: str | None, times: int, by: str, trust: bool, as_json: bool
 ) -> Outcome:
     """Run what is saved in RUN_DIR again; a simulated run must come out the same, to the byte.
 
@@ -52,7 +53,9 @@ def replay(
     """
     try:
         directory = rundir.existing(run_dir)
-        plan = plan_from(directory.plan, {} if on is None else moved(on))
+        trusted = Trust.TRUSTED if trust else Trust.STRANGER
+        saved = plan_from(directory.plan, {}, trust=trusted)
+        plan = saved if on is None else plan_from(directory.plan, moved(on), trust=trusted)
         if by == "role":
             plan = by_role(plan, _roles(directory))
     except (PlanError, NotARun) as error:
@@ -61,7 +64,9 @@ def replay(
     ended = Outcome.PASS
     try:
         while len(tries) < times and ended is Outcome.PASS:
-            told, interrupted = _try(plan, directory, output, exact=by == "node")
+            told, interrupted = _try(
+                plan, directory, output, exact=by == "node" and saved.on is Place.SIM
+            )
             tries.append(told)
             ended = Outcome.INTERRUPTED if interrupted else ended
     except KeyboardInterrupt:
@@ -86,7 +91,7 @@ def _try(plan: Plan, directory: RunDir, output: Output, *, exact: bool) -> tuple
         }
         return told, result.interrupted
     history = directory.read_history() if exact and directory.history.exists() else None
-    again = replayed(plan, history if _simulated(directory) else None)
+    again = replayed(plan, history)
     outcome = again.outcome
     if again.identical is False:
         outcome = worst((outcome, Outcome.HARNESS_FAILURE))
@@ -97,10 +102,6 @@ def _try(plan: Plan, directory: RunDir, output: Output, *, exact: bool) -> tuple
         "run": None,
     }
     return told, False
-
-
-def _simulated(directory: RunDir) -> bool:
-    return plan_from(directory.plan, {}).on is Place.SIM
 
 
 def _roles(directory: RunDir) -> dict[str, str]:

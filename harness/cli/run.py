@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from harness.plan import PlanError, plan_from
+from harness.plan import PlanError, Trust, plan_from
 from harness.report.summary import summary
 from harness.report.terminal import coloured_lines, plain_lines
 from harness.run.run import run as run_plan
+from harness.store import rundir
 from harness.store.errors import NotARun
 
 from . import options
@@ -50,6 +51,7 @@ STORE: Final = Path("runs")
 @click.option("--keep", is_flag=True, default=None, help="Keep what the nodes had on their disks.")
 @click.option("--allow", multiple=True, help="An outcome to take for a pass: not-exercised.")
 @click.option("--require", multiple=True, help="A note to take for a violation: availability.")
+@options.trust
 @options.as_json
 @click.pass_obj
 def run(
@@ -59,6 +61,7 @@ def run(
     *,
     schedule: Path | None,
     out: Path | None,
+    trust: bool,
     as_json: bool,
     **asked: Any,
 ) -> Outcome:
@@ -71,7 +74,7 @@ def run(
     if "compose" in given:
         given["compose"] = str(given["compose"])
     try:
-        plan = plan_from(plan_file, given, schedule_file=schedule)
+        plan = plan_from(plan_file, given, schedule_file=schedule, trust=_trust(plan_file, trust))
     except (PlanError, NotARun) as error:
         raise click.UsageError(str(error)) from error
     result = run_plan(plan, store_dir=STORE, out=out, say=output.story)
@@ -83,3 +86,10 @@ def run(
     width = shutil.get_terminal_size().columns
     output.result(coloured_lines(sections, width=width) if coloured else plain_lines(sections))
     return result.outcome
+
+
+def _trust(plan_file: Path | None, trusted: bool) -> Trust:  # noqa: FBT001 - an option's value
+    """Return how far a plan file is trusted: as somebody's own, unless it lies in a run directory."""
+    if trusted:
+        return Trust.TRUSTED
+    return Trust.STRANGER if plan_file is not None and rundir.saved(plan_file) else Trust.OWN

@@ -1,6 +1,6 @@
 """Plans: what a run is to do. ``plan_from`` is the way from files and options to a complete `Plan`."""
 
-from .draft import from_file, from_options
+from .draft import Trust, from_file, from_options
 from .errors import PlanError
 from .make import moved, plan_from
 from .plan import FIELDS, Plan, ScheduleFrom
@@ -10,6 +10,7 @@ __all__ = [
     "Plan",
     "PlanError",
     "ScheduleFrom",
+    "Trust",
     "from_file",
     "from_options",
     "moved",

@@ -27,6 +27,19 @@ _LISTS: Final = frozenset({"mistake", "keep_rules", "faults", "allow", "require"
 _NONE: Final = {"faults": "none"}  # how a person says an empty list
 
 
+class Trust(StrEnum):
+    """How far a plan file may decide what on this host is run or touched.
+
+    One's *own* may name containers and compose files, but no code. One that lies in a run directory may
+    be a *stranger's* and names nothing here; what an option names is another matter. ``--trust`` lifts
+    both.
+    """
+
+    OWN = "own"
+    STRANGER = "stranger"
+    TRUSTED = "trusted"
+
+
 class Given(msgspec.Struct, frozen=True):
     """One value somebody asked for. ``where`` is ``plan.yaml:12`` or ``--seed``."""
 

@@ -10,7 +10,7 @@ import msgspec
 from targets.target import TAKEN_BY_SOME
 
 from .document import BYTES_MAX, read
-from .draft import Draft, Given, from_file, from_options
+from .draft import Draft, Given, Trust, from_file, from_options
 from .errors import PlanError
 from .plan import FIELDS, Plan
 from .resolve import resolve
@@ -21,12 +21,16 @@ if TYPE_CHECKING:
 
 
 def plan_from(
-    file: Path | None, options: Mapping[str, Any], *, schedule_file: Path | None = None
+    file: Path | None,
+    options: Mapping[str, Any],
+    *,
+    schedule_file: Path | None = None,
+    trust: Trust = Trust.OWN,
 ) -> Plan:
     """Return the plan of a file, of options by their plan keys (None: not given), or of both.
 
-    An option overrides the file. A seed that nobody gave is drawn here. Raises `PlanError`, with the
-    line or the option, before anything is started.
+    An option overrides the file, which decides as much as ``trust`` gives it. A seed that nobody gave is
+    drawn here. Raises `PlanError`, with the line or the option, before anything is started.
     """
     draft: Draft = {}
     where: Callable[[str], str] | None = None
@@ -42,7 +46,7 @@ def plan_from(
         bare = not isinstance(document.value, dict)
         where = (lambda path: document.where(path.removeprefix("schedule"))) if bare else document.where
         draft["schedule"] = Given(tuple(entries), f"--schedule {schedule_file}", option=True)
-    return resolve(draft, fresh_seed=secrets.randbelow(1 << 31), where=where)
+    return resolve(draft, fresh_seed=secrets.randbelow(1 << 31), where=where, trust=trust)
 
 
 def moved(on: str) -> dict[str, Any]:

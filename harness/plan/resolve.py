@@ -24,7 +24,7 @@ from targets.cluster import ClockMode, TargetError
 from targets.target import TAKEN_BY_SOME, UnfitError
 
 from . import schedules
-from .draft import unknown
+from .draft import Trust, unknown
 from .errors import PlanError
 from .plan import FIELDS, Plan, ScheduleFrom
 
@@ -35,13 +35,21 @@ if TYPE_CHECKING:
 
     from .draft import Draft, Given
 
+OF_THIS_HOST: Final = ("compose", "containers")
 _DRAWN_FROM: Final = frozenset(
     {"seed", "faults", "time", "nodes", "policy", "mistake", "election_ns", "drift_ppm", "clock"}
 )
 
 
-def resolve(draft: Draft, *, fresh_seed: int, where: Callable[[str], str] | None = None) -> Plan:
+def resolve(
+    draft: Draft,
+    *,
+    fresh_seed: int,
+    where: Callable[[str], str] | None = None,
+    trust: Trust = Trust.OWN,
+) -> Plan:
     """Return the plan; raise `PlanError`. ``where`` maps a path of the schedule to its place."""
+    _trusted(draft, trust)
     draft = _without_stale_schedule(draft)
     values: dict[str, Any] = {key: given.value for key, given in draft.items()}
     values.setdefault("seed", fresh_seed)
@@ -66,12 +74,27 @@ def resolve(draft: Draft, *, fresh_seed: int, where: Callable[[str], str] | None
     return plan
 
 
+def _trusted(draft: Mapping[str, Given], trust: Trust) -> None:
+    """Refuse what a plan file would run or touch on this host without being trusted that far."""
+    if trust is Trust.TRUSTED:
+        return
+    target = draft.get("target")
+    if target is not None and is_file(target.value) and not target.option:
+        sentence = "a Python file is code, and runs only if it is named by --target, or with --trust"
+        raise PlanError(sentence, where=target.where)
+    if trust is Trust.OWN:
+        return
+    for key in OF_THIS_HOST:
+        given = draft.get(key)
+        if given is not None and given.value and not given.option:
+            named = given.value if isinstance(given.value, str) else ", ".join(given.value)
+            sentence = f"{key} of a saved run names {named}, of this host: not touched without --trust"
+            raise PlanError(sentence, where=given.where)
+
+
 def _target(draft: Mapping[str, Given]) -> Target:
     """Return what is tested."""
     name = draft["target"].value if "target" in draft else DEFAULT
-    if is_file(name) and not draft["target"].option:
-        sentence = "a Python file is code, and runs only if it is named by --target"
-        raise PlanError(sentence, where=_where(draft, "target"))
     if not is_file(name) and name not in SYSTEMS:
         raise PlanError(unknown(name, "target", SYSTEMS), where=_where(draft, "target"))
     try:

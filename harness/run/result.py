@@ -15,7 +15,7 @@ from harness.report.proof import proof_of
 from harness.report.rules import rule_lines
 from harness.report.view import OracleLine, Proof, RunView
 from harness.store.errors import StoreError
-from targets.catalog import find
+from targets.catalog import find, is_file
 
 from . import convicted, figures, injected
 from .generator import MODEL
@@ -51,7 +51,8 @@ def result_of(
     windows = injected.windows(injected.from_origin(record, seen.load_ns).faults)
     proof = _proof(judged, windows)
     faults = figures.fault_counts(record)
-    replay = shlex.join([program.command(), "run", str(directory / "plan.yaml")])
+    trust = ["--trust"] if is_file(plan.target) or plan.compose or plan.containers else []
+    replay = shlex.join([program.command(), "run", str(directory / "plan.yaml"), *trust])
     load_ns = seen.load_ns or (0, 0)
     history = judged.history
     view = RunView(

@@ -189,6 +189,14 @@ def create(name: str, *, store: Path, out: Path | None = None, stamped: bool = T
     return run
 
 
+def saved(plan: Path) -> bool:
+    """Tell whether a plan file is the one of a run directory, which may come from anybody."""
+    run = RunDir(plan.parent)
+    return plan.name == run.plan.name and any(
+        path.exists() for path in (run.history, run.schedule, run.verdict)
+    )
+
+
 def existing(path: Path) -> RunDir:
     """Return the run directory at ``path``; raise `NotARun` if it does not look like one."""
     run = RunDir(path)
