@@ -86,7 +86,7 @@ _ALL: Final = (
     Policy(
         mode=Mode(
             name="lease-oneshot",
-            claims=("lease-reads", "readindex-reads", "leader-changes", "deposed-reads", "clock-bend"),
+            claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
             owes=frozenset(Oracle),
             terms=_terms(Family.INDEX),
             about="One grant asked of everybody, used up and asked again; nothing is renewed.",

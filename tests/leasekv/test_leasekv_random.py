@@ -39,7 +39,7 @@ def test_random_runs_keep_the_invariants_and_are_linearizable(policy: str) -> No
         "log-read": "log",
     }[policy]
     assert count[f"path-{served}"] > 100, count
-    assert leaders > 2 * SEEDS, "hardly a leader ever changed"
+    assert leaders > SEEDS, "hardly a leader ever changed"
     assert caught_up > 0, "hardly a snapshot was ever needed"
     assert count["write"] > 500, count
 
