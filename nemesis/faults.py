@@ -22,6 +22,8 @@ class _Fault(msgspec.Struct, frozen=True, tag_field="kind"):
     """Whether there is something to heal."""
     ends_nodes: ClassVar[bool] = False
     """Whether a node's process ends of it, at once or later."""
+    stops_nodes: ClassVar[bool] = False
+    """Whether a node's process is stopped by it."""
     heal_rank: ClassVar[int] = 4
     """When its turn comes in the final heal: a frozen node can do nothing that it is asked for."""
 
@@ -88,6 +90,7 @@ class Pause(NodesFault, frozen=True, tag="pause"):
     """Freeze nodes with SIGSTOP; heals by SIGCONT."""
 
     called: ClassVar = "pause"
+    stops_nodes: ClassVar[bool] = True
     heal_rank: ClassVar[int] = 0
 
 

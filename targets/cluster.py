@@ -177,6 +177,12 @@ class Cluster(Protocol):
     def state(self, node: str) -> ProcessState:
         """Return what the operating system says of the node's process, read afresh."""
 
+    async def exit_code(self, node: str) -> int | None:
+        """Return how the node's process ended: its code, or the signal that killed it as a negative.
+
+        None while it runs, or if nobody knows.
+        """
+
     async def pause(self, node: str) -> None:
         """SIGSTOP, verified: returns once every thread is stopped."""
 

@@ -16,6 +16,7 @@ harness failure, unless it proves a violation all the same.
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING, Final
 
 from nemesis.ports import Happened, Heal, Inject, Note, Probe, StatusSeen
@@ -34,6 +35,7 @@ from .ports import (
     Interrupt,
     NemesisMachine,
     NodeGone,
+    NodeStopped,
     Phase,
     PollStatus,
     WakeUp,
@@ -57,6 +59,10 @@ if TYPE_CHECKING:
 
 POLL_NS: Final = 20 * MS
 FAILURES_KEPT: Final = 20
+ALONE: Final = (
+    "(no fault of this run did it): keep people, debuggers, supervisors and memory limits off its nodes,"
+    " and run it again"
+)
 
 
 class Conductor:
@@ -88,7 +94,7 @@ class Conductor:
             recorder=self.recorder,
         )
         self._poll_ns = 0
-        self._gone: set[str] = set()
+        self._lost: set[str] = set()
         self._effects: list[ConductorEffect] = []
 
     @property
@@ -142,7 +148,9 @@ class Conductor:
             self._do(self._phases.advance(now_ns), now_ns)
         return self._effects
 
-    def _take(self, event: ConductorInput, now_ns: int) -> None:
+    def _take(  # noqa: C901 - one case an input
+        self, event: ConductorInput, now_ns: int
+    ) -> None:
         """Tell whoever it concerns."""
         match event:
             case FromSession(process, told):
@@ -154,17 +162,22 @@ class Conductor:
                 self._do(self._relay.tell(event, now_ns), now_ns)
             case Happened():
                 self._do(self._relay.tell(event, now_ns), now_ns)
-            case NodeGone(node):
-                if node not in self._gone and not self._relay.down(node):
-                    self._gone.add(node)
-                    self._fail(f"{node} ended by itself; its log says why")
-                    self._do(self._phases.shorten(now_ns), now_ns)
+            case NodeGone(node, code):
+                if not self.down(node):
+                    self._lose(node, _how_ended(code), now_ns)
+            case NodeStopped(node):
+                if not self._relay.frozen(node):
+                    self._lose(node, f"was stopped by somebody else {ALONE}", now_ns)
             case Interrupt(reason):
                 self.interrupted = self.interrupted or reason
                 self._do(self._phases.shorten(now_ns), now_ns)
             case Broken(reason):
                 self._fail(reason)
                 self._do(self._phases.shorten(now_ns), now_ns)
+
+    def down(self, node: str) -> bool:
+        """Whether a fault of this run's has ended this node, or is about to."""
+        return self._relay.down(node)
 
     def _wake(self, now_ns: int) -> None:
         if now_ns >= self._poll_ns:
@@ -189,6 +202,23 @@ class Conductor:
                 case Failed(reason):
                     self._fail(reason)
 
+    def _lose(self, node: str, how: str, now_ns: int) -> None:
+        """End the run early: what it would show is not what its plan says. Said once of a node."""
+        if node not in self._lost:
+            self._lost.add(node)
+            self._fail(f"{node} {how}")
+            self._do(self._phases.shorten(now_ns), now_ns)
+
     def _fail(self, reason: str) -> None:
         if len(self.failures) < FAILURES_KEPT:
             self.failures.append(reason)
+
+
+def _how_ended(code: int | None) -> str:
+    """Return how a node's process ended that no fault was to end, to follow its name."""
+    if code is None:
+        return "ended by itself; its log says why"
+    if code >= 0:
+        return f"ended by itself with code {code}; its log says why"
+    names = {number.value: number.name for number in signal.Signals}
+    return f"was killed by somebody else with {names.get(-code, f'signal {-code}')} {ALONE}"

@@ -30,6 +30,7 @@ from .ports import (
     FromSession,
     Interrupt,
     NodeGone,
+    NodeStopped,
     PollStatus,
     WakeUp,
 )
@@ -246,8 +247,12 @@ class Drive:
         if status is not None:
             self._story.status(status, self.now_ns())
             self._feed(StatusSeen(status))
-        elif self._cluster.state(node) is ProcessState.GONE:
-            self._feed(NodeGone(node))
+        elif self._cluster.state(node) is ProcessState.STOPPED:
+            self._feed(NodeStopped(node))
+        elif self._cluster.state(node) is ProcessState.GONE and not self._conductor.down(node):
+            code = await self._cluster.exit_code(node)
+            if self._cluster.state(node) is ProcessState.GONE:  # and was not started in the meantime
+                self._feed(NodeGone(node, code))
 
     def _order(self, order: Inject | Heal) -> None:
         """Start an injection or a heal; the one before of the same fault comes first."""

@@ -27,6 +27,7 @@ from .ports import (
     FromSession,
     Interrupt,
     NodeGone,
+    NodeStopped,
     PollStatus,
     WakeUp,
 )
@@ -166,6 +167,8 @@ class Drive:
                 self._feed(StatusSeen(status))
             elif self._cluster.state(node) is ProcessState.GONE:
                 self._feed(NodeGone(node))
+            elif self._cluster.state(node) is ProcessState.STOPPED:
+                self._feed(NodeStopped(node))
 
     def _order(self, order: Inject | Heal) -> None:
         healing = isinstance(order, Heal)

@@ -49,6 +49,10 @@ class Orders:
         """Whether a fault of which this node ends stands."""
         return any(fault.ends_nodes and node in fault.concerned for fault in self._faults.values())
 
+    def frozen(self, node: str) -> bool:
+        """Whether a fault that stops this node stands."""
+        return any(fault.stops_nodes and node in fault.concerned for fault in self._faults.values())
+
     def inject(self, order: Inject, roles: Mapping[str, str]) -> dict[str, Any]:
         """Enter an injection; ``roles`` is what every node last took itself for."""
         self._pending[order.id, False] += 1

@@ -72,7 +72,17 @@ class FromSession(msgspec.Struct, frozen=True):
 
 
 class NodeGone(msgspec.Struct, frozen=True):
-    """The operating system says that this node's process has ended."""
+    """The operating system says that this node's process has ended.
+
+    ``code`` is its exit code, negative for the signal that killed it; None if nobody knows.
+    """
+
+    node: str
+    code: int | None = None
+
+
+class NodeStopped(msgspec.Struct, frozen=True):
+    """The operating system says that this node's process is stopped."""
 
     node: str
 
@@ -93,7 +103,9 @@ class Broken(msgspec.Struct, frozen=True):
     reason: str
 
 
-ConductorInput = FromSession | StatusSeen | Happened | NodeGone | WakeUp | Interrupt | Broken
+ConductorInput = (
+    FromSession | StatusSeen | Happened | NodeGone | NodeStopped | WakeUp | Interrupt | Broken
+)
 
 # What the conductor wants done.
 

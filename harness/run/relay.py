@@ -76,6 +76,10 @@ class Relay:
         """Whether a fault of which this node ends stands."""
         return self._orders.down(node)
 
+    def frozen(self, node: str) -> bool:
+        """Whether a fault that stops this node stands."""
+        return self._orders.frozen(node)
+
     def begin(self, now_ns: int) -> Iterator[RelayEffect]:
         """Start the machine: its times count from now."""
         self._origin_ns = now_ns

@@ -46,14 +46,23 @@ class Container:
 
     async def refresh(self) -> None:
         """Read the container anew; raise `TargetError` if there is none any more."""
+        self._seen = await self._inspect()
+        pid = self._seen["State"]["Pid"]
+        self._identity = procfs.identity(pid) if pid and _is_of(pid, self.id) else None
+
+    async def _inspect(self) -> dict[str, Any]:
         try:
-            self._seen = await self._engine.call(
+            seen: dict[str, Any] = await self._engine.call(
                 f"describe {self.node}", lambda client: client.api.inspect_container(self.id)
             )
         except docker.errors.NotFound as error:
             raise TargetError(f"{self.node}: its container {self.id[:12]} is gone") from error
-        pid = self._seen["State"]["Pid"]
-        self._identity = procfs.identity(pid) if pid and _is_of(pid, self.id) else None
+        return seen
+
+    async def ended_with(self) -> int | None:
+        """Return the code the engine has for its end, None if it knows of none; no `refresh`."""
+        seen = await self._inspect()
+        return None if seen["State"]["Running"] else int(seen["State"]["ExitCode"])
 
     @property
     def running(self) -> bool:

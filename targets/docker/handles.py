@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 READY_S: Final = 30.0
 ASK_S: Final = 0.05
+SIGNALS_FROM: Final = 128
 
 
 class ContainerCluster:
@@ -118,6 +119,14 @@ class ContainerCluster:
     def state(self, node: str) -> ProcessState:
         """Return what the kernel says of the node's process."""
         return self.container(node).state()
+
+    async def exit_code(self, node: str) -> int | None:
+        """Return how a node's process ended, as the engine has it; it calls signals 128 and more."""
+        try:
+            code = await self.container(node).ended_with()
+        except TargetError:
+            return None  # an engine that is silent, or a container removed: gone is what is known
+        return code if code is None or code <= SIGNALS_FROM else SIGNALS_FROM - code
 
     async def pause(self, node: str) -> None:
         """SIGSTOP, verified."""

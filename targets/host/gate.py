@@ -17,7 +17,7 @@ import socket
 import struct
 from typing import TYPE_CHECKING, Final
 
-from targets.cluster import Dropped
+from targets.cluster import Dropped, TargetError
 
 from .lanes import END, Lane, Pipe
 
@@ -44,7 +44,11 @@ class Port:
     def listener(self) -> socket.socket:
         """Return a new socket that listens here."""
         listener = self._bound(self.address[1])
-        listener.listen(BACKLOG)
+        try:
+            listener.listen(BACKLOG)
+        except OSError as error:
+            listener.close()
+            raise _taken(self.address, error) from error
         return listener
 
     @staticmethod
@@ -55,14 +59,23 @@ class Port:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         try:
             bound.bind((HOST, number))
-        except OSError:
+        except OSError as error:
             bound.close()
-            raise
+            raise _taken((HOST, number), error) from error
         return bound
 
     def close(self) -> None:
         """Give the port back."""
         self._socket.close()
+
+
+def _taken(address: Address, error: OSError) -> TargetError:
+    host, port = address
+    if port == 0:
+        return TargetError(f"no port of {host} is free: {error.strerror}; see who holds them (ss -tan)")
+    return TargetError(
+        f"{host}:{port} cannot be listened on: {error.strerror}; see who has it (ss -tlnp), or run again"
+    )
 
 
 class _End(asyncio.Protocol):

@@ -10,16 +10,23 @@ reported as a failure.
 
 from __future__ import annotations
 
+import fcntl
+import os
 import shutil
 import signal
 import time
-from typing import Final
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from targets.cluster import ProcessState, TargetError
 
 from . import disk, faketime, procfs, runtime
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 DIE_S: Final = 5.0
 PROBE_S: Final = 0.005
@@ -65,6 +72,30 @@ def _told(found: runtime.Found, run: str | None) -> Healed:
 def _heal(found: runtime.Found, run: str | None) -> Healed:
     if found.live:
         return Healed(str(found.path), run, live=True)
+    with _claimed(found.path) as ours:
+        if not ours:
+            return Healed(str(found.path), run, live=False, done=("somebody else heals it just now",))
+        return _heal_dead(found, run)
+
+
+@contextmanager
+def _claimed(path: Path) -> Iterator[bool]:
+    """Hold a dead run's directory, so that two who heal do not trip over each other; False if taken."""
+    try:
+        held = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:
+        yield False
+        return
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield path.exists()
+    except BlockingIOError:
+        yield False
+    finally:
+        os.close(held)
+
+
+def _heal_dead(found: runtime.Found, run: str | None) -> Healed:
     done: list[str] = []
     failed: list[str] = []
     manifest = found.manifest

@@ -126,7 +126,7 @@ class Node:
         log.info("event=serving boot=%d", self._boot)
         await stopped.wait()
         driver.stop()
-        log.info("event=stopped")
+        log.info("event=stopped why=%r", "somebody sent SIGTERM")
 
     def _answer(self, ask: admin.Ask) -> admin.Answer:
         match ask:

@@ -11,6 +11,7 @@ All of it belongs to the thread that starts it: nodes die with that thread, and 
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -27,6 +28,7 @@ from targets.cluster import (
 )
 from targets.host import faketime
 from targets.host.gate import NO_SILENCE
+from targets.host.heal import heal
 from targets.host.runtime import Runtime
 from targets.system import bend_clock
 
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
     from targets.cluster import Address
 
     from .system import ProcessSystem
+
+log: Final = logging.getLogger(__name__)
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,32}")
 _ITS_OWN: Final = frozenset(
@@ -88,19 +92,22 @@ class LocalCluster:
         return None if primitive in _ITS_OWN else self._system.unsupported(primitive)
 
     async def start(self) -> None:
-        """Start every node at once and wait until each answers."""
+        """Undo what dead runs left, start every node at once and wait until each answers."""
         if faketime.preloaded():
             raise TargetError(
                 "the harness runs under libfaketime itself: its clock would be worth nothing"
             )
+        for healed in heal():
+            for what in (*healed.done, *healed.failed):
+                log.info("event=healed run=%s what=%r", healed.run, what)
         try:
             logs = self._run_dir / "logs"
             logs.mkdir(parents=True, exist_ok=True)
             self._runtime = Runtime(self._run_dir.name)
             self._system.prepare(self._runtime)
             for name in self.nodes:
-                log = logs / f"{name}.log"
-                self._nodes[name] = LocalNode(name, self._system, self._runtime, log=log)
+                told = logs / f"{name}.log"
+                self._nodes[name] = LocalNode(name, self._system, self._runtime, log=told)
             self._links = Links(
                 self.nodes,
                 one_way_dials=self._system.one_way_dials,
@@ -173,6 +180,11 @@ class LocalCluster:
     def state(self, node: str) -> ProcessState:
         """Read what a node's process does."""
         return self._node(node).state()
+
+    async def exit_code(self, node: str) -> int | None:
+        """Return how a node's process ended."""
+        process = self._node(node).process
+        return None if process is None else process.exit_code
 
     async def pause(self, node: str) -> None:
         """Stop a node's process; return once all of it stands."""

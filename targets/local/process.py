@@ -56,16 +56,20 @@ class NodeProcess:
         self.name = name
         with log.open("ab") as story:
             os.fchmod(story.fileno(), MODE)
-            self._child = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-                command,
-                env=dict(env),
-                cwd=cwd,
-                stdin=subprocess.DEVNULL,
-                stdout=story,
-                stderr=story,
-                start_new_session=True,
-                umask=UMASK,
-            )
+            try:
+                self._child = subprocess.Popen(  # noqa: S603 - a system's own command, no shell
+                    command,
+                    env=dict(env),
+                    cwd=cwd,
+                    stdin=subprocess.DEVNULL,
+                    stdout=story,
+                    stderr=story,
+                    start_new_session=True,
+                    umask=UMASK,
+                )
+            except OSError as error:
+                sentence = f"{name} cannot be started: {command[0]}: {error.strerror}"
+                raise TargetError(sentence) from error
         found = procfs.identity(self._child.pid)
         assert found is not None, "a child that was not reaped is always there"
         self.identity = found

@@ -200,6 +200,10 @@ class AwaitedCluster:
     def state(self, node: str) -> ProcessState:
         return self.simulated.state(node)
 
+    async def exit_code(self, node: str) -> int | None:
+        assert node in self.nodes
+        return None
+
     async def pause(self, node: str) -> None:
         self.simulated.pause(node)
 

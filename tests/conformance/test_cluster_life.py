@@ -8,6 +8,7 @@ import re
 import socket
 from contextlib import suppress
 from pathlib import Path
+from signal import SIGKILL, SIGSTOP
 
 import pytest
 from conformance_kinds import (
@@ -22,10 +23,12 @@ from conformance_kinds import (
 )
 
 from targets.cluster import ClockMode, Held, Link, ProcessState, TargetError, Unsupported
+from targets.docker.cluster import DockerCluster
 from targets.host import runtime
 from targets.host.faketime import SHM
 from targets.leasekv.config import ConfigError, NodeConfig
 from targets.leasekv.messages import Op
+from targets.local.cluster import LocalCluster
 
 
 def node_pids() -> set[int]:
@@ -184,6 +187,42 @@ def test_a_killed_node_is_gone_and_refuses_clients(on: Started) -> None:
         with pytest.raises(Unsupported, match="n2 is gone"):
             await cluster.pause("n2")
         client.close()
+
+    on(work)
+
+
+def pid_of(stage: Stage, node: str) -> int:
+    match stage.cluster:
+        case DockerCluster() as cluster:
+            pid = cluster.container(node).pid
+        case LocalCluster() as cluster:
+            process = cluster._nodes[node].process
+            pid = None if process is None else process.identity.pid
+        case other:
+            raise AssertionError(other)
+    assert pid is not None
+    return pid
+
+
+@on_the_host
+def test_a_node_that_somebody_else_stops_and_kills_is_seen_to_be(on: Started) -> None:
+    async def work(stage: Stage) -> None:
+        cluster = stage.cluster
+        assert await cluster.exit_code("n2") is None
+        for number, state in ((SIGSTOP, ProcessState.STOPPED), (SIGKILL, ProcessState.GONE)):
+            for _ in range(2):
+                with suppress(ProcessLookupError):
+                    os.kill(pid_of(stage, "n2"), number)
+            async with asyncio.timeout(5):
+                while cluster.state("n2") is not state:
+                    await stage.sleep(0.01)
+        async with asyncio.timeout(5):
+            while (code := await cluster.exit_code("n2")) is None:
+                await stage.sleep(0.01)
+        assert code == -SIGKILL
+        await cluster.restart("n2")
+        assert await cluster.exit_code("n2") is None
+        assert (await stage.status("n2")).boot == 2
 
     on(work)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -234,6 +235,19 @@ def test_a_harness_that_was_killed_is_dead_before_it_is_reaped(base: Path, child
     while procfs.state(child) is not ProcessState.GONE:
         assert time.monotonic() < deadline
     assert [healed.live for healed in heal()] == [False]
+
+
+def test_a_run_that_somebody_else_heals_just_now_is_left_to_them(base: Path, child: Identity) -> None:
+    path = left_by(dead(), base, processes=(("n1", child),))
+    held = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    (healed,) = heal()
+    assert healed.done == ("somebody else heals it just now",)
+    assert procfs.state(child) is ProcessState.RUNNING
+    assert path.exists()
+    os.close(held)
+    (healed,) = heal()
+    assert not path.exists()
 
 
 def test_only_the_run_that_is_named_is_healed(base: Path) -> None:

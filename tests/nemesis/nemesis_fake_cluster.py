@@ -91,6 +91,10 @@ class FakeCluster:
     def state(self, node: str) -> ProcessState:
         return self.known[node].state
 
+    async def exit_code(self, node: str) -> int | None:
+        assert node in self.known
+        return None
+
     async def pause(self, node: str) -> None:
         if await self._pass("pause", node):
             self.known[node].state = ProcessState.STOPPED

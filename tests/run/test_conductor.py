@@ -17,7 +17,7 @@ from checker import check, formats
 from checker.events import NEMESIS, EventType
 from checker.verdict import Outcome as CheckOutcome
 from harness.run.generator import UNKNOWN_MAX
-from harness.run.ports import Broken, Interrupt, NodeGone
+from harness.run.ports import Broken, Interrupt, NodeGone, NodeStopped
 from nemesis import parse
 from nemesis.faults import Standing, Verification
 from nemesis.ports import Completed, Happened, Heal, Inject, Probe
@@ -34,6 +34,7 @@ Run = Any  # the class VirtualRun of conftest.py
 
 CUT = parse([{"after": "stable", "do": "cut", "shape": "isolate-one", "target": "leader", "for": 0.5}])
 KILL = parse([{"after": "stable", "do": "kill", "target": "leader", "for": 0.5}])
+PAUSE = parse([{"after": "stable", "do": "pause", "target": "leader", "for": 0.5}])
 ALL_PHASES = ["wait-ready", "load", "heal", "settle", "drain", "final", "done"]
 
 
@@ -215,6 +216,41 @@ def test_a_node_that_ends_by_itself_fails_the_run(virtual_run: Run) -> None:
     assert conductor.failures == ["n2 ended by itself; its log says why"]
     assert run.phases[-1] == "done"
     assert "final" not in run.phases
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        (74, "n2 ended by itself with code 74; its log says why"),
+        (0, "n2 ended by itself with code 0; its log says why"),
+        (-9, "n2 was killed by somebody else with SIGKILL (no fault of this run did it)"),
+        (-60, "n2 was killed by somebody else with signal 60 (no fault of this run did it)"),
+    ],
+)
+def test_how_a_node_ended_is_said_with_what_to_do(virtual_run: Run, code: int, told: str) -> None:
+    run = virtual_run()
+    for at_ns in (SECOND, SECOND + 20 * MS):
+        run.at(at_ns, NodeGone("n2", code))
+    (failure,) = run.go().failures
+    assert failure.startswith(told)
+    assert ("run it again" in failure) is (code < 0)
+
+
+def test_a_node_that_somebody_else_stopped_is_named_once(virtual_run: Run) -> None:
+    run = virtual_run()
+    for at_ns in (SECOND, SECOND + 20 * MS, SECOND + 40 * MS):
+        run.at(at_ns, NodeStopped("n3"))
+    (failure,) = run.go().failures
+    assert failure.startswith("n3 was stopped by somebody else (no fault of this run did it): keep")
+    assert "final" not in run.phases
+
+
+def test_a_node_that_the_nemesis_stopped_is_not(virtual_run: Run) -> None:
+    run = virtual_run(PAUSE)
+    run.at(500 * MS, NodeStopped("n1"))
+    conductor = run.go()
+    assert isinstance(run.orders[0], Inject)
+    assert conductor.failures == []
 
 
 def test_a_node_that_the_nemesis_killed_does_not(virtual_run: Run) -> None:

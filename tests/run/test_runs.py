@@ -80,6 +80,7 @@ class FakeCluster:
         self.values: dict[Any, Any] = {}
         self.links: dict[Link, LinkState] = {}
         self.begun = 0
+        self.code: int | None = None
         self.stopped = 0
         self.on_start: Callable[[], Any] = lambda: None
         self.servers: dict[str, asyncio.Server] = {}
@@ -141,6 +142,10 @@ class FakeCluster:
     def state(self, node: str) -> ProcessState:
         assert node in NODES
         return ProcessState.RUNNING
+
+    async def exit_code(self, node: str) -> int | None:
+        assert node in NODES
+        return self.code
 
     def set_link(self, link: Link, state: LinkState) -> None:
         self.links[link] = state
@@ -634,9 +639,10 @@ def test_a_node_that_ended_by_itself_is_told_of_with_the_end_of_its_log(
 
     cluster.state = gone  # type: ignore[method-assign]
     cluster.status = silent  # type: ignore[method-assign,assignment]
+    cluster.code = 74
     result = go(cluster, plan(time=30.0), tmp_path)
     assert result.outcome is Outcome.HARNESS_FAILURE
-    assert "ended by itself" in str(result.reason)
+    assert "ended by itself with code 74" in str(result.reason)
     assert "the disk failed: No space left" in str(result.reason)
 
 
