@@ -15,14 +15,14 @@ from targets.cluster import ClockMode
 
 from .aimed import aimed
 from .drawn.draw import Draw
-from .drawn.families import EPISODES
+from .drawn.families import BENDING, DRAWN
 from .drawn.length import filled
 from .schedule import Episode, Schedule, ScheduleError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-FAMILIES: Final = tuple(EPISODES)
+FAMILIES: Final = tuple(DRAWN)
 """Every family of faults there is something to draw from."""
 
 ELECTIONS_MAX: Final = 100_000.0
@@ -72,24 +72,24 @@ def main_job(
 def _draw(seed: int, nodes: int, families: Collection[str], clock: ClockMode) -> Draw:
     """Return what to draw from; raise `ScheduleError` for what cannot be drawn."""
     for family in families:
-        if family not in EPISODES:
-            known = ", ".join(EPISODES)
+        if family not in DRAWN:
+            known = ", ".join(DRAWN)
             raise ScheduleError("faults", f"{family!r} is no family of faults; there are {known}")
     if nodes < 2:
         raise ScheduleError("nodes", "faults are made between nodes, and there is only one")
     allowed = frozenset(families)
     if clock is ClockMode.NONE:
-        allowed -= {"clock"}
+        allowed -= BENDING
     return Draw(random.Random(f"{seed}/schedule"), nodes, allowed, clock)
 
 
 def _draws(draw: Draw) -> Iterator[Episode]:
     """Go through the families in random order, again and again: each has its turn."""
     while draw.families:
-        order = [family for family in EPISODES if family in draw.families]
+        order = [family for family in DRAWN if family in draw.families]
         draw.rng.shuffle(order)
         for family in order:
-            yield draw.rng.choice(EPISODES[family])(draw)
+            yield draw.rng.choice(DRAWN[family].episodes)(draw)
 
 
 def _some(draws: Iterator[Episode], many: int) -> Iterator[Episode]:

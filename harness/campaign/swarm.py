@@ -36,8 +36,10 @@ SECONDS: Final = (6, 10, 16)
 BATCHES: Final = (1, 2, 8, 256)
 """A leader that can send little at a time is still catching up when it is deposed."""
 
-HERE: Final = tuple(family for family in FAMILIES if family != "full")
-"""What can be done in virtual time: its disks have all the room there is."""
+ELSEWHERE: Final = frozenset({"full", "strobe", "stuck"})
+"""A simulated disk has all the room there is; storms have stuck syncs and quick bends of their own."""
+
+HERE: Final = tuple(family for family in FAMILIES if family not in ELSEWHERE)
 
 
 def swarm_plan(asked: Plan) -> Plan:

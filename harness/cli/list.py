@@ -12,7 +12,7 @@ from checker.models import MODELS
 from harness.outcome import Outcome
 from harness.report.escape import plain
 from harness.report.fold import folded
-from nemesis import FAMILIES
+from nemesis.drawn.families import DRAWN
 from targets.catalog import every
 
 from . import options
@@ -25,20 +25,6 @@ if TYPE_CHECKING:
 Rows = list[dict[str, Any]]
 
 
-_FAULTS: Final = {
-    "clock": "wall clocks jump, or monotonic clocks run at another rate",
-    "pause": "nodes are stopped for a while, with the links around them cut",
-    "partition": "links are cut in one direction or both, keeping or losing what is in flight",
-    "crash": "nodes are killed and started again with the data they had",
-    "delay": "links deliver late, one way",
-    "leader": "a node is asked to campaign, through the vote rules",
-    "apply": "nodes apply committed entries late",
-    "disk": "disk syncs take longer",
-    "full": "disks have no room left; nodes end, and start again when there is",
-    "late": "a follower's old answers reach a leader that was deposed meanwhile, before its news do",
-}
-
-
 def _targets() -> Rows:
     return [
         {"name": target.name, "about": target.about, "on": list(target.places)} for target in every()
@@ -46,7 +32,7 @@ def _targets() -> Rows:
 
 
 def _faults() -> Rows:
-    return [{"name": family, "about": _FAULTS[family]} for family in FAMILIES]
+    return [{"name": name, "about": family.about} for name, family in DRAWN.items()]
 
 
 def _workloads() -> Rows:

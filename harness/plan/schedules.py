@@ -6,6 +6,7 @@ import random
 from typing import TYPE_CHECKING, Any
 
 from nemesis import Schedule, aimed, dump, main_job, parse
+from nemesis.drawn.families import BENDING
 from nemesis.schedule import BendAt, ScheduleError, SlowAt
 from targets.cluster import ClockMode
 
@@ -38,7 +39,7 @@ def drawn(plan: Plan) -> Schedule:
 
 def drawn_clock(plan: Plan) -> ClockMode:
     """Return the clock that a drawn schedule bends: one of the two a run, as the seed has it."""
-    if "clock" not in plan.faults or plan.clock is not ClockMode.NONE:
+    if BENDING.isdisjoint(plan.faults) or plan.clock is not ClockMode.NONE:
         return plan.clock
     return random.Random(f"{plan.seed}/clock").choice((ClockMode.WALL, ClockMode.RATE))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -11,18 +11,25 @@ from nemesis.schedule import (
     Episode,
     EventName,
     FillAt,
+    For,
     HealOf,
+    KillAt,
     ProbeAt,
     ProbeKind,
     SlowApplyAt,
     SlowSyncAt,
+    Step,
     Wait,
 )
 
+from .draw import elections
 from .pieces import after, episode, read_back, step, write_first
 
 if TYPE_CHECKING:
     from .draw import Draw
+
+STUCK: Final = 10_000
+"""A sync that is made late by so many hundredths of an election timeout comes back by the heal alone."""
 
 
 def late_apply(draw: Draw) -> Episode:
@@ -37,6 +44,25 @@ def late_sync(draw: Draw) -> Episode:
     return _late(
         draw, SlowSyncAt((draw.rng.choice(("followers", "leader")),), draw.span(2, 30)), "late-sync"
     )
+
+
+def stuck_sync(draw: Draw) -> Episode:
+    """Keep a sync from coming back while there is more to write, and perhaps kill the node meanwhile."""
+    target = draw.rng.choice(("leader", draw.follower(), "followers"))
+    steps = [
+        write_first(),
+        step(SlowSyncAt((target,), elections(STUCK)), after(EventName.ACKED), name="stuck"),
+        step(ProbeAt(ProbeKind.WRITE, ("leader",), 3, draw.span(5, 40)), Wait(draw.span(0, 30))),
+    ]
+    if "crash" in draw.families and draw.one_in(2):
+        killed = Step(do=KillAt((target,)), when=Wait(draw.span(5, 60)), until=For(draw.span(5, 60)))
+        steps.append(killed)
+    steps += [
+        step(ProbeAt(ProbeKind.READ, ("all",), 3, draw.span(10, 40)), Wait(draw.span(20, 150))),
+        step(HealOf("stuck"), Wait(draw.span(5, 60))),
+        read_back(),
+    ]
+    return episode(f"stuck-sync-{target}", steps)
 
 
 def full_disk(draw: Draw) -> Episode:

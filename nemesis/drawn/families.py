@@ -2,31 +2,52 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping
+from typing import Final
 
-from .clocks import clocks
+import msgspec
+
+from nemesis.schedule import Episode
+
+from .clocks import clocks, strobe
 from .deposing import campaign, frozen_leader, held_answers, isolation, late_quorum
-from .disks import full_disk, late_apply, late_sync
+from .disks import full_disk, late_apply, late_sync, stuck_sync
+from .draw import Draw
 from .links import bystanders, slow_links
 from .nodes import crash, frozen, short_pauses
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
-    from nemesis.schedule import Episode
+class Family(msgspec.Struct, frozen=True):
+    """What belongs together; an episode that is named twice comes twice as often."""
 
-    from .draw import Draw
+    about: str
+    episodes: tuple[Callable[[Draw], Episode], ...]
 
-EPISODES: Final[Mapping[str, tuple[Callable[[Draw], Episode], ...]]] = {
-    "clock": (clocks,),
-    "pause": (frozen_leader, short_pauses, frozen),
-    "partition": (isolation, held_answers, isolation, bystanders),
-    "crash": (crash,),
-    "delay": (slow_links,),
-    "leader": (campaign,),
-    "apply": (late_apply,),
-    "disk": (late_sync,),
-    "late": (late_quorum,),
-    "full": (full_disk,),
+
+DRAWN: Final[Mapping[str, Family]] = {
+    "clock": Family("wall clocks jump, or monotonic clocks run at another rate", (clocks,)),
+    "pause": Family(
+        "nodes are stopped for a while, with the links around them cut",
+        (frozen_leader, short_pauses, frozen),
+    ),
+    "partition": Family(
+        "links are cut in one direction or both, keeping or losing what is in flight",
+        (isolation, held_answers, isolation, bystanders),
+    ),
+    "crash": Family("nodes are killed and started again with the data they had", (crash,)),
+    "delay": Family("links deliver late, one way", (slow_links,)),
+    "leader": Family("a node is asked to campaign, through the vote rules", (campaign,)),
+    "apply": Family("nodes apply committed entries late", (late_apply,)),
+    "disk": Family("disk syncs take longer", (late_sync,)),
+    "late": Family(
+        "a follower's old answers reach a leader that was deposed meanwhile, before its news do",
+        (late_quorum,),
+    ),
+    "full": Family("disks have no room left; nodes end, and start again when there is", (full_disk,)),
+    "strobe": Family("clocks jump, or change their rate, to and fro in quick succession", (strobe,)),
+    "stuck": Family("a disk sync does not come back for a while", (stuck_sync,)),
 }
-"""What each family of faults draws from; what is named twice comes twice as often."""
+"""By name, in the order that draws depend on: new ones come last."""
+
+BENDING: Final = frozenset({"clock", "strobe"})
+"""Families that bend the one clock that a run may bend."""

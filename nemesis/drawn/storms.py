@@ -36,7 +36,7 @@ from nemesis.schedule import (
 )
 from targets.cluster import ClockMode
 
-from .families import EPISODES
+from .families import DRAWN
 from .length import filled
 from .moments import at_the_lease, cut_at_the_lease, killed_at_the_answer, pause_at_the_lease, reads
 from .pieces import episode, read_back, write_first
@@ -60,7 +60,9 @@ def stormy(draw: Draw, elections: float) -> Schedule:
 
 def _draws(draw: Draw) -> Iterator[Episode]:
     rng = draw.rng
-    makers = [maker for family, known in EPISODES.items() if family in draw.families for maker in known]
+    makers = [
+        maker for family, known in DRAWN.items() if family in draw.families for maker in known.episodes
+    ]
     if "partition" in draw.families:
         makers += [cut_at_the_lease, disputed, disputed]
     if "pause" in draw.families:

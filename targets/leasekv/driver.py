@@ -112,7 +112,7 @@ class Driver:
         self._pulse_ns = pulse_ns
         self._time_service = time_service
         self._sync_delay_ns = 0
-        self._syncing = False
+        self._late: tuple[asyncio.TimerHandle, float] | None = None  # and when it was asked for
         self._turning = False
         self._messages: list[tuple[str, PeerMessage]] = []
         self._replies: list[tuple[int, Response]] = []
@@ -142,8 +142,14 @@ class Driver:
         self._loop.call_later(service.every_ns / 1e9, self._tell_time)
 
     def set_sync_delay(self, delay_ns: int) -> None:
-        """From the next sync on, take this much longer (a tester's knob)."""
+        """Take this much longer to sync (a tester's knob); what is late waits no longer than that."""
         self._sync_delay_ns = delay_ns
+        if self._late is not None:
+            timer, asked_s = self._late
+            due_s = asked_s + delay_ns / 1e9
+            if due_s < timer.when():
+                timer.cancel()
+                self._late = self._loop.call_at(due_s, self._sync_late), asked_s
 
     def feed(self, event: Input) -> None:
         """Step the core at once; what it wants done is done at the end of this turn of the loop."""
@@ -166,10 +172,11 @@ class Driver:
 
     def _end_turn(self) -> None:
         self._let_out()
-        while self._unsynced and not self._syncing:
+        while self._unsynced and self._late is None:
             if self._sync_delay_ns:
-                self._syncing = True
-                self._loop.call_later(self._sync_delay_ns / 1e9, self._sync_late)
+                now_s = self._loop.time()
+                due_s = now_s + self._sync_delay_ns / 1e9
+                self._late = self._loop.call_at(due_s, self._sync_late), now_s
                 break
             self._sync()
             self._let_out()
@@ -192,7 +199,7 @@ class Driver:
 
     def _sync_late(self) -> None:
         """Sync what was waiting when the delay began, and what came in the meantime."""
-        self._syncing = False
+        self._late = None
         self._sync()
 
     def _arm(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+import pytest
 from conformance_kinds import NAMES, PATIENT, Kind, Stage, Started
 
 from nemesis import means
@@ -68,6 +69,25 @@ def test_a_slow_sync_makes_writes_wait_and_reads_not(on: Started) -> None:
         assert await took_s(Op.READ) < 0.35
         for name in stage.others(node):
             await stage.cluster.set_sync_delay(name, 0)
+        client.close()
+
+    on(work, config=PATIENT)
+
+
+def test_a_stuck_sync_comes_back_when_it_is_let_go(on: Started) -> None:
+    async def work(stage: Stage) -> None:
+        await stage.cluster.campaign("n1")
+        node = await stage.leader()
+        client = await stage.dial(node)
+        await client.ask(Op.WRITE, "x", 1)
+        for name in stage.others(node):
+            await stage.cluster.set_sync_delay(name, 60 * SECOND)
+        client.send(Op.WRITE, "x", 2)
+        with pytest.raises(TimeoutError):  # no majority has it on its disks
+            await client.answer(within_s=0.5)
+        for name in stage.others(node):
+            await stage.cluster.set_sync_delay(name, 0)
+        assert (await client.answer(within_s=2.0)).code is None
         client.close()
 
     on(work, config=PATIENT)

@@ -165,6 +165,24 @@ def test_a_slow_disk_delays_what_waits_for_it_and_nothing_else() -> None:
     drive(busy, work)
 
 
+def test_a_stuck_sync_ends_when_its_delay_is_taken_back_and_not_when_it_grows() -> None:
+    async def work(driver: Driver, core: Wooden, world: World) -> None:
+        driver.set_sync_delay(3_600_000_000_000)
+        driver.feed(asked(1))
+        await asyncio.sleep(0.05)
+        driver.set_sync_delay(7_200_000_000_000)
+        driver.feed(asked(2))
+        await asyncio.sleep(0.05)
+        assert not any(isinstance(event, Persisted) for event in core.heard)
+        driver.set_sync_delay(0)
+        await until(lambda: Persisted(2) in core.heard)
+        assert [what for what in world.happened if what[0] == "sync"] == [("sync", [1, 2])]
+        driver.feed(asked(3))
+        await until(lambda: Persisted(3) in core.heard)
+
+    drive(busy, work)
+
+
 def test_what_comes_during_a_sync_waits_for_the_next_one() -> None:
     def endless(event: Input) -> Ready:
         return (
