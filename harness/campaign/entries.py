@@ -16,7 +16,7 @@ from harness.outcome import Outcome
 from harness.plan import PlanError, plan_from
 from harness.plan.document import BYTES_MAX, read
 from harness.plan.plan import Plan  # noqa: TC001 - a field of a struct
-from targets.catalog import DEFAULT, find
+from targets.catalog import DEFAULT, find, is_file
 from targets.target import Place
 
 from .swarm import swarm_plan
@@ -24,6 +24,8 @@ from .swarm import swarm_plan
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
+
+    from harness.plan.document import Document
 
 TESTED: Final[tuple[str, ...]] = ("target", "policy", "mistake")
 
@@ -126,9 +128,25 @@ def from_file(path: Path) -> tuple[tuple[Entry, ...], int | None]:
     names = [entry.name for entry in entries]
     if len(set(names)) < len(names):
         raise PlanError("two runs of a campaign have one name", where=document.where("runs"))
-    for entry in entries:
-        entry.plan(0)  # whatever is wrong with a plan is said before anything starts
+    for number, (run, entry) in enumerate(zip(campaign.runs, entries, strict=True)):
+        _try(run, entry, document, f"runs[{number}].plan")
     return entries, campaign.seeds
+
+
+def _try(run: FileEntry, entry: Entry, document: Document, path: str) -> None:
+    """Say whatever is wrong with a plan, at its line, before anything starts."""
+    if is_file(str(run.plan.get("target"))):
+        sentence = "a Python file is code, and no campaign file may have it run"
+        raise PlanError(sentence, where=document.where(f"{path}.target"))
+    for key in run.plan if run.swarm else ():
+        if key not in TESTED:
+            sentence = f"a swarm draws {key} itself; it is told {', '.join(TESTED)} only"
+            raise PlanError(sentence, where=document.where(f"{path}.{key}"))
+    try:
+        entry.plan(0)
+    except PlanError as error:
+        key = (error.where or "").removeprefix("--").replace("-", "_")
+        raise PlanError(error.sentence, where=document.where(f"{path}.{key}")) from error
 
 
 def _options(run: FileEntry) -> dict[str, Any]:

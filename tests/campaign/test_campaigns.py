@@ -112,7 +112,15 @@ def test_a_file_of_runs_is_checked_before_anything_starts(tmp_path: Path) -> Non
     entries, seeds = from_file(file)
     assert (seeds, [each.drawn for each in entries]) == (3, [Drawn.AIMED, Drawn.SWARM])
     file.write_text("schema: 1\nruns:\n  - name: a\n    plan: {on: nowhere}\n")
-    with pytest.raises(PlanError, match="nowhere"):
+    with pytest.raises(PlanError, match=r"campaign.yaml:4: unknown word 'nowhere'"):
+        from_file(file)
+    file.write_text(
+        "schema: 1\nruns:\n  - name: a\n    plan:\n      schedule:\n      - {do: pause, target: n9}\n"
+    )
+    with pytest.raises(PlanError, match=r"campaign.yaml:6: .*n9"):
+        from_file(file)
+    file.write_text("schema: 1\nruns:\n  - name: a\n    swarm: true\n    plan:\n      nodes: 5\n")
+    with pytest.raises(PlanError, match=r"campaign.yaml:6: a swarm draws nodes itself"):
         from_file(file)
     file.write_text("schema: 1\nruns:\n  - name: a\n    swarm: true\n    plan: {mistake: none-such}\n")
     with pytest.raises(PlanError, match="unknown mistake 'none-such'"):
@@ -120,6 +128,19 @@ def test_a_file_of_runs_is_checked_before_anything_starts(tmp_path: Path) -> Non
     file.write_text("schema: 1\nruns:\n  - name: a\n    extra: 1\n")
     with pytest.raises(PlanError, match=r"campaign.yaml:3: .*extra"):
         from_file(file)
+
+
+def test_a_campaign_file_runs_nobodys_code(tmp_path: Path) -> None:
+    code = tmp_path / "client.py"
+    code.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    file = tmp_path / "campaign.yaml"
+    for swarm in ("true", "false"):
+        file.write_text(
+            f"schema: 1\nruns:\n  - name: a\n    swarm: {swarm}\n    plan: {{target: {code}}}\n"
+        )
+        with pytest.raises(PlanError, match=r"campaign.yaml:5: a Python file is code"):
+            from_file(file)
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_lease_is_clean_at_the_bound_and_caught_beyond_the_edge() -> None:
