@@ -1,9 +1,13 @@
 """How much a check may cost, and who is asked what it has cost.
 
 The checker reads no clock and no file, so both meters are handed in: ``clock`` returns seconds that
-only grow (``time.monotonic``), ``memory`` the bytes that this process holds now. Without a meter its
-limit cannot be kept, and asking for that is an error at once. Running out yields *unknown* for the keys
-that are not decided, with what ran out; it never undoes what is.
+only grow (``time.monotonic``), ``memory`` the bytes that this process holds now. Without a clock a limit
+of time is refused at once; without a meter of memory the configurations that searches remember are
+reckoned, for they are what grows. Running out yields *unknown* for the keys that are not decided, with
+what ran out; it never undoes what is.
+
+Processes that search at once share what is left of memory and configurations in equal parts
+(`Meter.share`), so that together they keep the limits.
 """
 
 from __future__ import annotations
@@ -51,6 +55,9 @@ class Meter:
         self.budget = budget
         self.started_s = budget.clock()
         self.configurations = 0
+        self.remembered = 0
+        self._configurations_max = budget.configurations_max
+        self._memory_max = budget.memory_bytes
 
     def elapsed_s(self) -> float:
         """Return the seconds since the check began."""
@@ -67,11 +74,20 @@ class Meter:
         budget = self.budget
         if budget.time_s is not None and self.elapsed_s() >= budget.time_s:
             return f"the time limit of {budget.time_s:g} s"
-        if budget.configurations_max is not None and self.configurations >= budget.configurations_max:
+        if self._configurations_max is not None and self.configurations >= self._configurations_max:
             return f"the limit of {budget.configurations_max} configurations"
-        if budget.memory_bytes is not None:
-            meter = budget.memory
-            held = meter() if meter is not None else self.configurations * CONFIGURATION_BYTES
-            if held >= budget.memory_bytes:
-                return f"the memory limit of {budget.memory_bytes >> 20} MB"
+        if budget.memory_bytes is not None and self._held() >= (self._memory_max or 0):
+            return f"the memory limit of {budget.memory_bytes >> 20} MB"
         return None
+
+    def share(self, jobs: int) -> None:
+        """Keep from now on to one part in ``jobs`` of what is left: this is one of as many processes."""
+        if self._configurations_max is not None:
+            left = max(0, self._configurations_max - self.configurations)
+            self._configurations_max -= left * (jobs - 1) // jobs
+        if self._memory_max is not None:
+            self._memory_max -= max(0, self._memory_max - self._held()) * (jobs - 1) // jobs
+
+    def _held(self) -> int:
+        meter = self.budget.memory
+        return self.remembered * CONFIGURATION_BYTES if meter is None else meter()

@@ -43,6 +43,7 @@ class Search:
     spent: int = 0
     seconds: float = 0.0
     reached: int = 0
+    remembered: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -108,6 +109,7 @@ class Searches:
             if isinstance(answer, pool.Died):
                 yield each, Answer(outcome=Outcome.UNKNOWN, reason=answer.how)
             else:
+                self.meter.configurations += answer.spent
                 yield each, answer
             if stop() == NOT_LOOKED_AT:
                 break
@@ -118,6 +120,7 @@ class Searches:
 
     def _alone(self, each: Search) -> Answer:
         """Search one key to its end; this runs in a process of its own."""
+        self.meter.share(self.meter.budget.jobs)
         found = None
         while found is None:
             reason = self.meter.spent()
@@ -141,14 +144,17 @@ class Searches:
         """Give a search one slice of time; return what it found, if it has ended."""
         began_s = self.meter.elapsed_s()
         try:
-            spent, position = next(each.running)
+            spent = next(each.running)
         except StopIteration as done:
+            self.meter.remembered -= each.remembered
             found: Found = done.value
             return found
         else:
-            self.meter.configurations += spent
-            each.spent += spent
-            each.reached = max(each.reached, position)
+            self.meter.configurations += spent.configurations
+            self.meter.remembered += spent.remembered - each.remembered
+            each.remembered = spent.remembered
+            each.spent += spent.configurations
+            each.reached = max(each.reached, spent.position)
             return None
         finally:
             each.seconds += self.meter.elapsed_s() - began_s

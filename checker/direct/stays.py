@@ -4,9 +4,9 @@ Put in once and taken out once, a value has a *stay*. Two stamps of it matter mo
 from the end of its putting to the beginning of its taking, its *core*. Where the putting had not ended
 when the taking began there is no core: the two may have been one instant.
 
-A putting of unknown end counts if its value came out: then it ended, at the latest, when the taking
-did. Otherwise it is left out, for nobody could tell. A taking of unknown end may take anything: without
-them a history that fits, fits; one that does not is left to the search (`Stays.sure`).
+A putting of unknown end counts if its value came out, and has no core then. Otherwise it is left out,
+for nobody could tell. A taking of unknown end may take anything: without them a history that fits, fits;
+one that does not is left to the search (`Stays.sure`).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Stays:
     sure: bool
 
 
-def gather(part: Part) -> Stays | Impossible | None:  # noqa: C901 - one pass that meets every pattern of single values
+def gather(part: Part) -> Stays | Impossible | None:
     """Return the stays of a container that starts empty; None if a value is put in twice, or is nil."""
     if part.start != () or not {op.f for op in part.operations} <= PUTS | TAKES:
         return None
@@ -83,9 +83,6 @@ def gather(part: Part) -> Stays | Impossible | None:  # noqa: C901 - one pass th
         if stay.take_return < stay.put_call:
             return Impossible([i, stay.put], i, "took a value before it was put in")
     counting = [stay for stay in stays.values() if stay.take >= 0 or stay.put_return != NEVER]
-    for stay in counting:
-        stay.put_return = min(stay.put_return, stay.take_return)
-        stay.take_call = max(stay.take_call, stay.put_call)
     return Stays(counting, empties, sure)
 
 

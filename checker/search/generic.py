@@ -18,10 +18,10 @@ States are numbered, and a model is asked at most once for the same operation in
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from checker.errors import ModelError
-from checker.search.result import Deepest, Found, Searching, Stuck, unwind
+from checker.search.result import Deepest, Found, Searching, Spent, Stuck, unwind
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from checker.models.model import Model
     from checker.operations import Operation
 
-_SLICE: int = 512
+_SLICE: Final = 128
 
 
 class Steps:
@@ -105,7 +105,7 @@ def search(  # noqa: C901, PLR0912, PLR0915 - one loop whose parts share a dozen
         while True:
             spent += 1
             if spent == _SLICE:
-                yield spent, certain[first]
+                yield Spent(spent, certain[first], len(seen))
                 spent = 0
             candidates: list[int] = []
             soonest, blocked = never, -1
@@ -160,7 +160,7 @@ def search(  # noqa: C901, PLR0912, PLR0915 - one loop whose parts share a dozen
                 stack.append((first, taken | 1 << (at - first), used, then, (certain[at], trail)))  # noqa: PERF401
         if len(stack) == height:
             deepest.reach(soonest, first + taken.bit_count(), certain[blocked], state)
-    yield spent, 0
+    yield Spent(spent, 0, len(seen))
     return Found(
         order=None,
         stuck=Stuck(

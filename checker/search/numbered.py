@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import chain, compress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from checker.operations import NEVER
 from checker.values import all_plain, tag
@@ -24,21 +24,31 @@ NO_OLD = -1
 _IS_CERTAIN = bytes(1 - maybe for maybe in IS_MAYBE)
 
 
-@dataclass(kw_only=True, slots=True, eq=False)
-class Maybes:
-    """Who of unknown end could write a value: (call, position, old value or `NO_OLD`), in call order.
+class Alike(NamedTuple):
+    """Operations of unknown end that do the same: from ``old`` (`NO_OLD`: from anything) to a value.
 
-    ``bits`` gives each its place in the set of those used.
+    One is as good as another once it is called, so they are used in the order of their calls. Which are
+    used is a number of as many bits as there are, from ``shift`` on, of which the lowest are set.
     """
 
-    writers: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict)
-    bits: dict[int, int] = field(default_factory=dict)
-    _wants: dict[int, frozenset[int]] = field(default_factory=dict)
+    old: int
+    calls: list[int]
+    positions: list[int]
+    shift: int
 
-    def add(self, call: int, position: int, old: int, new: int) -> None:
-        """Note one, in call order."""
-        self.bits[position] = 1 << len(self.bits)
-        self.writers.setdefault(new, []).append((call, position, old))
+    def next_of(self, used: int, soonest: int) -> int:
+        """Return how many are used, if the next one is called by ``soonest``; else ``~`` of that."""
+        many = (used >> self.shift & (1 << len(self.calls)) - 1).bit_length()
+        return many if many < len(self.calls) and self.calls[many] <= soonest else ~many
+
+
+@dataclass(kw_only=True, slots=True, eq=False)
+class Maybes:
+    """What of unknown end could write each value, those alike together; junk is kept apart."""
+
+    writers: dict[int, list[Alike]] = field(default_factory=dict)
+    junk: Alike | None = None
+    _wants: dict[int, frozenset[int]] = field(default_factory=dict)
 
     def wanted(self, value: int) -> frozenset[int]:
         """Return the values that help towards ``value``: itself, and the old ones that lead to it."""
@@ -47,10 +57,10 @@ class Maybes:
             reached = {value}
             pending = [value]
             while pending:
-                for _, _, old in self.writers.get(pending.pop(), ()):
-                    if old != NO_OLD and old not in reached:
-                        reached.add(old)
-                        pending.append(old)
+                for alike in self.writers.get(pending.pop(), ()):
+                    if alike.old != NO_OLD and alike.old not in reached:
+                        reached.add(alike.old)
+                        pending.append(alike.old)
             found = self._wants[value] = frozenset(reached)
         return found
 
@@ -60,8 +70,8 @@ class Numbered:
     """Columns of what certainly happened: code, value needed (of a write meaningless), value left.
 
     ``call`` has one entry more, `NEVER`, which ends every walk. ``observers`` and ``writers``: by
-    value, who needs it and who leaves it, in call order. ``junk``: the plain writes of unknown end
-    whose value nobody can want.
+    value, who needs it and who leaves it, in call order. ``nothing`` stands for every value that nobody
+    asks about.
     """
 
     names: list[Hashable]
@@ -74,7 +84,7 @@ class Numbered:
     observers: list[list[int]]
     writers: list[list[int]]
     maybes: Maybes
-    junk: list[tuple[int, int, int]]
+    nothing: int
 
 
 def numbered(  # noqa: C901 - one column after the other
@@ -93,14 +103,14 @@ def numbered(  # noqa: C901 - one column after the other
     numbers = dict(zip(names, range(len(names)), strict=True)).__getitem__
     then = list(map(numbers, news))
     sees = then if olds is news else list(map(numbers, olds))
-    maybes = Maybes()
+    unknown: dict[tuple[int, int], list[tuple[int, int]]] = {}
     position: Sequence[int] = range(len(codes))
     calls, returns = list(lowered.calls), list(lowered.returns)
     if 1 in codes.translate(IS_MAYBE):
         for i in compress(position, codes.translate(IS_MAYBE)):
             plain = codes[i] == Code.MAYBE_WRITE
             if plain or sees[i] != then[i]:
-                maybes.add(calls[i], i, NO_OLD if plain else sees[i], then[i])
+                unknown.setdefault((then[i], NO_OLD if plain else sees[i]), []).append((calls[i], i))
         certain = codes.translate(_IS_CERTAIN)
         position = list(compress(position, certain))
         calls, returns = list(compress(calls, certain)), list(compress(returns, certain))
@@ -120,16 +130,11 @@ def numbered(  # noqa: C901 - one column after the other
                 code[at] = READ
             else:
                 writers[then[at]].append(at)
-    useful = {want for value in maybes.writers if observers[value] for want in maybes.wanted(value)}
-    junk = sorted(
-        (call, i, value)
-        for value, several in maybes.writers.items()
-        if value not in useful
-        for call, i, old in several
-        if old == NO_OLD
-    )
+    asked = {value for kind, value in zip(code, sees, strict=True) if kind == Code.DIFFERED}
+    observers.append([])
+    writers.append([])
     return Numbered(
-        names=names,
+        names=[*names, None],
         code=code,
         sees=sees,
         then=then,
@@ -138,6 +143,37 @@ def numbered(  # noqa: C901 - one column after the other
         position=position,
         observers=observers,
         writers=writers,
-        maybes=maybes,
-        junk=junk,
+        maybes=_maybes(unknown, observers, asked),
+        nothing=len(names),
     )
+
+
+def _maybes(
+    unknown: dict[tuple[int, int], list[tuple[int, int]]],
+    observers: list[list[int]],
+    asked: set[int],
+) -> Maybes:
+    """Return the operations of unknown end, by the value they leave and the one they need.
+
+    Junk are the plain writes whose value nobody can want, neither for itself nor on the way to another,
+    and that no failed cas is about.
+    """
+    maybes = Maybes()
+    shift = 0
+    for (new, old), members in unknown.items():
+        calls, positions = zip(*members, strict=True)
+        maybes.writers.setdefault(new, []).append(Alike(old, [*calls], [*positions], shift))
+        shift += len(members)
+    useful = {want for value in maybes.writers if observers[value] for want in maybes.wanted(value)}
+    useful |= asked
+    junk = sorted(
+        (call, position)
+        for (new, old), members in unknown.items()
+        if old == NO_OLD and new not in useful
+        for call, position in members
+    )
+    if junk:
+        for value in [value for value in maybes.writers if value not in useful]:
+            maybes.writers[value] = [alike for alike in maybes.writers[value] if alike.old != NO_OLD]
+        maybes.junk = Alike(NO_OLD, [call for call, _ in junk], [i for _, i in junk], shift)
+    return maybes

@@ -9,7 +9,8 @@ true of registers only:
    value of another such cas on the way to it), or when a failed cas needs the value gone: anything else
    can be delayed, or left out. A write that nobody ever wants is junk, and one junk is as good as
    another, or as a write that is wanted later; but not as a cas, which needs the present value.
-4. Of two equal configurations the one that used fewer of those can do whatever the other can.
+4. Of two equal configurations the one that has more of those left, of what a branch from there ever ran
+   out of, can do whatever the other can (`branches`). Those alike are used in the order of their calls.
 5. A value is never left while an operation not taken still has to see it and none not taken can write it
    again.
 6. What is tried first: in the order of zones where there is one; else the operation that must return
@@ -18,19 +19,44 @@ true of registers only:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from checker.models.model import untag
 from checker.operations import NEVER
-from checker.search.numbered import CAS, NO_OLD, READ, WRITE, Numbered, numbered
-from checker.search.result import Deepest, Found, Searching, Stuck, unwind
+from checker.search.branches import Branch, covering, fail
+from checker.search.numbered import CAS, NO_OLD, READ, WRITE, Alike, Numbered, numbered
+from checker.search.result import Deepest, Found, Searching, Spent, Stuck, unwind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from checker.zones.lower import Lowered
 
-_SLICE = 512
+_SLICE: Final = 128
+
+Given = tuple[int, int, int]
+"""An operation of unknown end that may come next: its bit, the value it leaves, its position."""
+
+
+class Ask:
+    """What operations of unknown end are asked for: values wanted, or any other value; by when.
+
+    ``given``: those that were tried already.
+    """
+
+    __slots__ = ("differing", "given", "soonest", "wants")
+
+    def __init__(self, wants: list[int], differing: bool, soonest: int) -> None:  # noqa: FBT001
+        self.wants = wants
+        self.differing = differing
+        self.soonest = soonest
+        self.given: set[Given] = set()
+
+
+Option = int | Given | Ask
+"""What may come next: an operation that certainly happened, one of unknown end, any that can help."""
+Open = tuple[int, int, int, int, Any, Branch | None, list[Option]]
+"""A configuration (first, taken, used, state), how it came about, the options left, the best last."""
 
 
 def search(  # noqa: C901, PLR0912, PLR0915 - one loop whose parts share two dozen variables
@@ -39,8 +65,8 @@ def search(  # noqa: C901, PLR0912, PLR0915 - one loop whose parts share two doz
     """Search a linearization; ``rank`` orders the candidates, by position in ``lowered``."""
     problem = numbered(lowered)
     code, sees, then, call, back = problem.code, problem.sees, problem.then, problem.call, problem.back
-    position, maybes, junk = problem.position, problem.maybes, problem.junk
-    bits_of, maybe_writers = maybes.bits, maybes.writers
+    position, maybe_writers = problem.position, problem.maybes.writers
+    unknowns = bool(maybe_writers)
     last_writer = [places[-1] if places else -1 for places in problem.writers]
     last_observer = [places[-1] if places else -1 for places in problem.observers]
     size = len(code)
@@ -49,13 +75,15 @@ def search(  # noqa: C901, PLR0912, PLR0915 - one loop whose parts share two doz
     seen: dict[tuple[int, int, int], Any] = {}
     deepest = Deepest()
     spent = 0
-    stack: list[tuple[int, int, int, int, Any]] = [(0, 0, 0, 0, None)]
-    while stack:
-        first, taken, used, state, trail = stack.pop()
+    stack: list[Open] = []
+    first, taken, used, state, branch = 0, 0, 0, 0, None
+    trail: Any = None
+    while True:
+        lacking = 0
         while True:
             spent += 1
             if spent >= _SLICE:
-                yield spent, position[first]
+                yield Spent(spent, position[first], len(seen))
                 spent = 0
             candidates: list[int] = []
             wants: list[int] = []
@@ -101,67 +129,76 @@ def search(  # noqa: C901, PLR0912, PLR0915 - one loop whose parts share two doz
                 candidates, leavable = _bound(problem, candidates, first=first, taken=taken, state=state)
             else:
                 leavable = True
-            helpful: dict[int, int] = {}
-            if bits_of and leavable and (wants or differing):
-                helpful = _help(
-                    problem,
-                    wants,
-                    differing=differing,
-                    soonest=soonest,
-                    used=used,
-                    state=state,
-                    junk=junk,
-                )
+            options: list[Option]
             if len(candidates) > 1:
                 candidates.sort(key=priority.__getitem__, reverse=True)
                 if rank is None and code[blocked] != write:
                     wanted = sees[blocked]
-                    if any(then[at] == wanted for at in candidates):
-                        candidates.sort(key=lambda at: then[at] == wanted)
-            if len(candidates) + len(helpful) > 1:
-                key = (first, taken, state)
-                before = seen.get(key)
-                if before is None:
-                    seen[key] = [used] if used else True
-                elif before is True or any(less & used == less for less in before):
-                    deepest.reach(soonest, first + taken.bit_count(), position[blocked], state)
-                    break
+                    if wanted in map(then.__getitem__, candidates):
+                        candidates = [
+                            *(at for at in candidates if then[at] != wanted),
+                            *(at for at in candidates if then[at] == wanted),
+                        ]
+            options = [*candidates]
+            if unknowns and leavable and (wants or differing):
+                ask = Ask(wants, differing, soonest)
+                if not candidates:
+                    options, more = _help(problem, ask, used, state)
+                    lacking |= more
+                elif code[blocked] == write or then[candidates[-1]] == sees[blocked]:
+                    options = [ask, *candidates]
                 else:
-                    before.append(used)
-                pushed: list[tuple[int, int, int, int, Any]] = [
-                    (first, taken | 1 << (at - first), used, then[at], (position[at], trail))
-                    for at in candidates
-                ]
-                if helpful:
-                    given = [
-                        (first, taken, used | bits_of[i], value, (i, trail))
-                        for i, value in helpful.items()
-                    ]
-                    wanted = sees[blocked]
-                    direct = code[blocked] != write and wanted in helpful.values()
-                    pushed = (
-                        [*pushed, *given]
-                        if direct and not _writes(candidates, then, wanted)
-                        else [*given, *pushed]
-                    )
-                first, taken, used, state, trail = pushed.pop()
-                stack.extend(pushed)
-            elif candidates:
-                at = candidates[0]
-                taken |= 1 << (at - first)
-                state = then[at]
-                trail = (position[at], trail)
-            elif helpful:
-                ((i, state),) = helpful.items()
-                used |= bits_of[i]
-                trail = (i, trail)
-            else:
+                    given = _straight(problem, ask, used, state, sees[blocked])
+                    ask.given.update(given)
+                    options = [ask, *candidates, *given]
+            if not options:
                 deepest.reach(soonest, first + taken.bit_count(), position[blocked], state)
+                fail(branch, lacking)
                 break
-            while taken & 1:
-                taken >>= 1
-                first += 1
-    yield spent, 0
+            option = options.pop()
+            if options:
+                key = (first, taken, state)
+                if not unknowns:
+                    if key in seen:
+                        deepest.reach(soonest, first + taken.bit_count(), position[blocked], state)
+                        break
+                    seen[key] = True
+                else:
+                    before = seen.setdefault(key, [])
+                    same = covering(before, used)
+                    if same is not None:
+                        deepest.reach(soonest, first + taken.bit_count(), position[blocked], state)
+                        fail(branch, lacking, same)
+                        break
+                    branch = Branch(branch, used, len(options) + 1, lacking)
+                    before.append(branch)
+                    lacking = 0
+                stack.append((first, taken, used, state, trail, branch, options))
+            if type(option) is int:
+                taken |= 1 << (option - first)
+                state = then[option]
+                trail = (position[option], trail)
+            else:
+                assert type(option) is tuple, "an ask is never tried first"
+                bit, state, i = option
+                used |= bit
+                trail = (i, trail)
+        if not _next_open(problem, stack):
+            break
+        first, taken, used, state, trail, branch, options = stack[-1]
+        option = options.pop()
+        if not options:
+            stack.pop()
+        if type(option) is int:
+            taken |= 1 << (option - first)
+            state = then[option]
+            trail = (position[option], trail)
+        else:
+            assert type(option) is tuple, "whoever was asked has answered"
+            bit, state, i = option
+            used |= bit
+            trail = (i, trail)
+    yield Spent(spent, 0, len(seen))
     return Found(
         order=None,
         stuck=Stuck(
@@ -171,9 +208,25 @@ def search(  # noqa: C901, PLR0912, PLR0915 - one loop whose parts share two doz
     )
 
 
-def _writes(candidates: Sequence[int], then: Sequence[int], wanted: int) -> bool:
-    """Return whether the candidate tried first leaves ``wanted``."""
-    return bool(candidates) and then[candidates[-1]] == wanted
+def _next_open(problem: Numbered, stack: list[Open]) -> bool:
+    """Leave on top of ``stack`` a configuration with something left to try; return whether there is one.
+
+    Operations of unknown end are asked for help when all else has come to nothing.
+    """
+    while stack:
+        _, _, used, state, _, branch, options = stack[-1]
+        ask = options[-1]
+        if type(ask) is not Ask:
+            return True
+        assert branch is not None
+        options.pop()
+        given, lacking = _help(problem, ask, used, state)
+        branch.ways += len(given)
+        options.extend(given)
+        if not options:
+            stack.pop()
+        fail(branch, lacking)
+    return False
 
 
 def _bound(
@@ -203,42 +256,49 @@ def _left(places: list[int], first: int, taken: int, most: int) -> int:
     return count
 
 
-def _help(  # noqa: C901, PLR0912 - two reasons to help, one loop each
-    problem: Numbered,
-    wants: list[int],
-    *,
-    differing: bool,
-    soonest: int,
-    used: int,
-    state: int,
-    junk: list[tuple[int, int, int]],
-) -> dict[int, int]:
-    """Return the operations of unknown end that may help now, and the values they leave (rule 3)."""
+def _straight(problem: Numbered, ask: Ask, used: int, state: int, wanted: int) -> list[Given]:
+    """Return the operations of unknown end that leave ``wanted``, of those alike one."""
+    found: list[Given] = []
+    if wanted != state:
+        for alike in problem.maybes.writers.get(wanted, ()):
+            if alike.old in {NO_OLD, state}:
+                many = alike.next_of(used, ask.soonest)
+                if many >= 0:
+                    found.append((1 << alike.shift + many, wanted, alike.positions[many]))
+    return found
+
+
+def _help(  # noqa: C901 - two reasons to help, one loop each
+    problem: Numbered, ask: Ask, used: int, state: int
+) -> tuple[list[Option], int]:
+    """Return the operations of unknown end that may help now, of those alike one (rule 3).
+
+    And which used ones would have been among them, had they been left.
+    """
     maybes = problem.maybes
-    bits_of, writers = maybes.bits, maybes.writers
-    helpful: dict[int, int] = {}
-    for value in {each for want in wants for each in maybes.wanted(want)}:
-        if value == state or value not in writers:
-            continue
-        for made, i, old in writers[value]:
-            if made > soonest:
-                break
-            if not used & bits_of[i] and old in {NO_OLD, state}:
-                helpful[i] = value
-                if old == NO_OLD:
-                    break
-    if differing:
-        free = next(
-            ((i, value) for made, i, value in junk if made <= soonest and not used & bits_of[i]), None
-        )
-        if free is not None:
-            helpful[free[0]] = free[1]
-        for value, several in writers.items():
-            if value == state:
-                continue
-            for made, i, old in several:
-                if made > soonest:
-                    break
-                if not used & bits_of[i] and (old == state or (old == NO_OLD and free is None)):
-                    helpful[i] = value
-    return helpful
+    helpful: dict[int, Given] = {}
+    lacking = 0
+
+    def offer(alike: Alike, value: int) -> bool:
+        nonlocal lacking
+        many = alike.next_of(used, ask.soonest)
+        if many < 0:
+            lacking |= (1 << ~many) - 1 << alike.shift
+            return False
+        position = alike.positions[many]
+        helpful[position] = (1 << alike.shift + many, value, position)
+        return True
+
+    for value in {each for want in ask.wants for each in maybes.wanted(want)}:
+        if value != state:
+            for alike in maybes.writers.get(value, ()):
+                if alike.old in {NO_OLD, state}:
+                    offer(alike, value)
+    if ask.differing:
+        free = maybes.junk is not None and offer(maybes.junk, problem.nothing)
+        for value, several in maybes.writers.items():
+            if value != state:
+                for alike in several:
+                    if alike.old == state or (alike.old == NO_OLD and not free):
+                        offer(alike, value)
+    return [given for given in helpful.values() if given not in ask.given], lacking

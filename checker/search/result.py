@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-Searching = Generator[tuple[int, int], None, "Found"]
-"""A search under way. It yields how many configurations it has spent since it last did, and the position
-of the first operation not taken in the present one, so that whoever drives it can look at the budget, or
-at another key; it returns what it found."""
+
+class Spent(NamedTuple):
+    """What a search has spent since it last said so.
+
+    ``position`` is that of the first operation not taken in the present configuration; ``remembered``
+    counts the configurations that it holds on to, which is what its memory goes into.
+    """
+
+    configurations: int
+    position: int
+    remembered: int
+
+
+Searching = Generator[Spent, None, "Found"]
+"""A search under way. It yields now and then, so that whoever drives it can look at the budget, or at
+another key; it returns what it found."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,13 +27,18 @@ def search(part: Part) -> Searching:
 
 def drive(searching: Searching, meter: Meter) -> Found | None:
     """Return what is found, or None when the budget ran out."""
-    while meter.spent() is None:
-        try:
-            spent, _ = next(searching)
-            meter.configurations += spent
-        except StopIteration as done:
-            found: Found = done.value
-            return found
+    remembered = 0
+    try:
+        while meter.spent() is None:
+            spent = next(searching)
+            meter.configurations += spent.configurations
+            meter.remembered += spent.remembered - remembered
+            remembered = spent.remembered
+    except StopIteration as done:
+        found: Found = done.value
+        return found
+    finally:
+        meter.remembered -= remembered
     return None
 
 

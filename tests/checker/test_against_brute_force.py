@@ -11,11 +11,10 @@ import pytest
 
 from checker import NEVER, CasRegister, History, Outcome, check
 from checker.conventions import Ties
-from checker.pairing import Line, pair
 from checker.part import Part, divide
 from checker.search import brute, generic
 from checker.search import register as register_search
-from checker.testing import thrown
+from checker.testing import crowded, merged, thrown
 from checker.verdict import worst
 from checker.zones.decide import Conflict, Fits, Unsure, decide
 from checker.zones.lower import lower
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
     from checker.search.result import Found, Searching
 
 SOAK_HISTORIES = int(os.environ.get("LANTERN_SOAK_HISTORIES", "1000000"))
+SOAK_PARTS = 10
+"""Each prints its count as it ends: what was interrupted has still told something."""
 
 
 def part_of(history: History) -> Part:
@@ -33,13 +34,15 @@ def part_of(history: History) -> Part:
     return share.part()
 
 
-def to_the_end(searching: Searching) -> Found:
-    while True:
+def to_the_end(searching: Searching, *, configurations_max: int | None = None) -> Found | None:
+    spent = 0
+    while configurations_max is None or spent < configurations_max:
         try:
-            next(searching)
+            spent += next(searching)[0]
         except StopIteration as done:
             found: Found = done.value
             return found
+    return None
 
 
 def fits(part: Part, order: list[int]) -> bool:
@@ -73,7 +76,9 @@ def compare(seed: str, count: int) -> Counter[str]:
             ("generic", generic.search(part.model, *args)),
             ("register", register_search.search(lowered)),
         ):
-            order = to_the_end(searching).order
+            found = to_the_end(searching)
+            assert found is not None
+            order = found.order
             assert (order is not None) is truth, f"{name} is wrong: {where}"
             assert order is None or fits(part, order), f"{name} has a bad witness: {where}"
         decision = decide(lowered)
@@ -101,42 +106,58 @@ def test_fifty_thousand_small_histories_get_the_verdict_of_brute_force() -> None
     assert 0 < unsure < 1_000, "zones should leave little to the search"
 
 
+def compare_searches(seed: str, count: int) -> Counter[str]:
+    """Compare on histories that are long enough for what a search remembers to matter."""
+    dice = random.Random(seed)
+    seen: Counter[str] = Counter()
+    for number in range(count):
+        history = crowded(dice)
+        part = part_of(history)
+        searching = generic.search(part.model, part.operations, part.start, part.calls, part.returns)
+        plain = to_the_end(searching, configurations_max=20_000)
+        if plain is None:
+            seen["too hard"] += 1
+            continue
+        clever = to_the_end(register_search.search(lower(part)))
+        assert clever is not None
+        assert (clever.order is None) is (plain.order is None), f"seed {seed!r}, history {number}"
+        assert clever.order is None or fits(part, clever.order), f"seed {seed!r}, history {number}"
+        seen["violation" if clever.order is None else "pass"] += 1
+    return seen
+
+
+@pytest.mark.timeout(120)
+def test_what_the_register_search_remembers_changes_no_verdict() -> None:
+    seen = compare_searches("crowded", 6_000)
+    assert seen["pass"] > 500
+    assert seen["violation"] > 1_000
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(0)
-def test_a_million_small_histories_get_the_verdict_of_brute_force() -> None:
-    seen = compare("soak", SOAK_HISTORIES)
-    assert sum(seen.values()) == SOAK_HISTORIES
+@pytest.mark.parametrize("part", range(SOAK_PARTS))
+def test_a_million_small_histories_get_the_verdict_of_brute_force(
+    part: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen = compare(f"soak {part}", SOAK_HISTORIES // SOAK_PARTS)
+    assert seen.total() == SOAK_HISTORIES // SOAK_PARTS
+    tell(capsys, f"{seen.total()} small histories agree with brute force", seen)
 
 
-def merged(histories: list[History]) -> History:
-    """Return one history in which each of ``histories`` is a key of its own."""
-    events: list[tuple[int, int, Line]] = []
-    for key, history in enumerate(histories):
-        for op in history:
-            process = f"{key}/{op.process}"
-            asked = None if op.f == "read" else op.value
-            events.append(
-                (
-                    op.call_ns,
-                    0,
-                    Line(
-                        process=process, type="invoke", f=op.f, key=key, value=asked, time_ns=op.call_ns
-                    ),
-                )
-            )
-            if op.return_ns is not None:
-                line = Line(
-                    process=process,
-                    type=op.outcome.value,
-                    f=op.f,
-                    key=key,
-                    value=op.value,
-                    time_ns=op.return_ns,
-                    error=op.error,
-                )
-                events.append((op.return_ns, 1, line))
-    events.sort(key=lambda event: event[:2])
-    return pair([(n, line) for n, (_, _, line) in enumerate(events, 1)], name="merged")
+@pytest.mark.soak
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("part", range(SOAK_PARTS))
+def test_what_the_register_search_remembers_changes_no_verdict_in_many(
+    part: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen = compare_searches(f"soak {part}", SOAK_HISTORIES // 10 // SOAK_PARTS)
+    tell(capsys, f"{seen.total()} crowded histories agree with the generic search", seen)
+
+
+def tell(capsys: pytest.CaptureFixture[str], what: str, seen: Counter[str]) -> None:
+    """Print what was counted, whoever captures the output."""
+    with capsys.disabled():
+        print(f"\n{what}: {', '.join(f'{name} {many}' for name, many in sorted(seen.items()))}")  # noqa: T201 - the count is the result
 
 
 @pytest.mark.timeout(120)
@@ -209,7 +230,12 @@ def test_no_write_that_a_proof_leaves_out_could_have_rescued_it() -> None:
 
 @pytest.mark.soak
 @pytest.mark.timeout(0)
-def test_twenty_thousand_proofs_are_small_and_stand_up_to_brute_force() -> None:
-    sizes = certificates("many proofs", 20_000)
+@pytest.mark.parametrize("part", range(SOAK_PARTS))
+def test_twenty_thousand_proofs_are_small_and_stand_up_to_brute_force(
+    part: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sizes = certificates(f"proofs {part}", SOAK_HISTORIES // 50 // SOAK_PARTS)
     small = sum(many for size, many in sizes.items() if size <= 8)
     assert small >= 0.99 * sizes.total()
+    counted = Counter({f"{size:2} operations": many for size, many in sizes.items()})
+    tell(capsys, f"{sizes.total()} proofs stand up to brute force", counted)

@@ -11,94 +11,16 @@ import pytest
 from checker import NEVER, History, Outcome, check, direct
 from checker.conventions import Ties
 from checker.models import MODELS
+from checker.models.queues import PUTS
 from checker.pairing import Line, pair
 from checker.part import Part, Share
 from checker.search import brute, generic
-from checker.testing import drawn
+from checker.testing import PUT_AND_TAKE, drawn, put_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from checker.search.result import Found, Searching
-
-
-FUNCTIONS = {
-    "fifo-queue": ("enq", "deq"),
-    "unordered-queue": ("enq", "deq"),
-    "priority-queue": ("insert", "extract"),
-    "stack": ("push", "pop"),
-    "list-append": ("append", "read"),
-    "set": ("add", "read"),
-}
-WHOLE = ("list-append", "set")
-
-
-def thrown(dice: random.Random, model: str, operations_max: int = 9) -> History:
-    """Return a small history of an object into which every value is put once."""
-    clients, span, gap = dice.randint(1, 4), dice.choice((3, 6, 12)), dice.randint(0, 1)
-    unknown = dice.choice((0.0, 0.0, 0.2))
-    free = [0] * clients
-    ops: list[list[Any]] = []
-    values = 0
-    for _ in range(dice.randint(1, operations_max)):
-        client = dice.randrange(clients)
-        call = free[client] + dice.randint(0, 3)
-        back = call + dice.randint(0, span)
-        free[client] = back + gap
-        puts = dice.random() < 0.5
-        values += puts
-        ops.append([call, back, puts, values if puts else None, dice.random() < unknown])
-    names = list(range(1, values + 1))
-    if model == "priority-queue":
-        dice.shuffle(names)
-    for op in ops:
-        op[3] = names[op[3] - 1] if op[2] else None
-    fill(dice, ops, values, model)
-    put, take = FUNCTIONS[model]
-    events: list[tuple[int, int, Line]] = []
-    for process, (call, back, puts, value, open_end) in enumerate(ops):
-        f = put if puts else take
-        asked = value if puts else None
-        events.append((call, 0, Line(process=process, type="invoke", f=f, value=asked, time_ns=call)))
-        if not open_end:
-            events.append((back, 1, Line(process=process, type="ok", f=f, value=value, time_ns=back)))
-    events.sort(key=lambda event: event[:2])
-    return pair([(n, line) for n, (_, _, line) in enumerate(events, 1)], name="thrown")
-
-
-def fill(dice: random.Random, ops: list[list[Any]], values: int, model: str) -> None:
-    """Decide what was taken or read: simulated, perhaps with one answer spoiled, or blindly."""
-    takes = [op for op in ops if not op[2]]
-    blind = dice.random() < 0.25
-    held: list[int] = []
-    for _, i in sorted((dice.uniform(op[0], op[1]), i) for i, op in enumerate(ops)):
-        op = ops[i]
-        happens = not op[4] or dice.random() < 0.5
-        if op[2]:
-            held += [op[3]] * happens
-        elif model in WHOLE:
-            op[3] = list(held)
-        elif happens:
-            op[3] = held.pop(next_out(dice, held, model)) if held else None
-    spoiled = takes if blind else [dice.choice(takes)] if takes and dice.random() < 0.5 else []
-    for op in spoiled:
-        if model in WHOLE:
-            op[3] = dice.sample(range(1, values + 1), dice.randint(0, values))
-        else:
-            op[3] = dice.choice((None, *range(1, values + 2)))
-
-
-def next_out(dice: random.Random, held: list[int], model: str) -> int:
-    """Return which of the elements comes out."""
-    match model:
-        case "stack":
-            return len(held) - 1
-        case "priority-queue":
-            return held.index(min(held))
-        case "unordered-queue":
-            return dice.randrange(len(held))
-        case _:
-            return 0
 
 
 def part_of(history: History, model: str) -> Part:
@@ -142,7 +64,7 @@ def compare(model: str, seed: str, count: int) -> Counter[str]:
     dice = random.Random(seed)
     seen: Counter[str] = Counter()
     for number in range(count):
-        part = part_of(thrown(dice, model), model)
+        part = part_of(put_once(dice, model), model)
         truth = brute.linearizable(part.model, part.operations, part.start, part.calls, part.returns)
         decision = direct.decide(part)
         match decision:
@@ -160,6 +82,9 @@ def compare(model: str, seed: str, count: int) -> Counter[str]:
 
 def proof_stands(part: Part, positions: list[int]) -> None:
     """A proof is impossible by itself, and none of what was left out of it could have helped."""
+    put = {str(op.value): i for i, op in enumerate(part.operations) if op.f in PUTS | {"append"}}
+    for op in [part.operations[i] for i in positions if part.operations[i].f == "read"]:
+        assert {put[str(value)] for value in op.value if str(value) in put} <= set(positions)
     others = set(range(len(part.operations))) - set(positions)
     for added in (set(), *({other} for other in others)):
         piece = part.subset(sorted({*positions, *added}))
@@ -168,7 +93,7 @@ def proof_stands(part: Part, positions: list[int]) -> None:
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("model", FUNCTIONS)
+@pytest.mark.parametrize("model", PUT_AND_TAKE)
 def test_a_direct_decision_is_that_of_brute_force(model: str) -> None:
     count = 10_000
     seen = compare(model, model, count)
@@ -177,13 +102,26 @@ def test_a_direct_decision_is_that_of_brute_force(model: str) -> None:
     assert seen["NoneType True"] + seen["NoneType False"] < count / 10
 
 
+@pytest.mark.soak
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("model", PUT_AND_TAKE)
+def test_a_direct_decision_is_that_of_brute_force_many_times(
+    model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen = compare(model, f"soak {model}", 30_000)
+    with capsys.disabled():
+        print(  # noqa: T201 - the count is the result
+            f"\n{seen.total()} histories of {model} agree with brute force: {dict(sorted(seen.items()))}"
+        )
+
+
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("model", FUNCTIONS)
+@pytest.mark.parametrize("model", PUT_AND_TAKE)
 def test_a_direct_decision_on_longer_histories_is_that_of_the_search(model: str) -> None:
     dice = random.Random(f"longer {model}")
     seen: Counter[str] = Counter()
     for number in range(400):
-        part = part_of(thrown(dice, model, operations_max=60), model)
+        part = part_of(put_once(dice, model, operations_max=60), model)
         searching = generic.search(part.model, part.operations, part.start, part.calls, part.returns)
         found = next((done for done in drive(searching, configurations_max=20_000)), None)
         decision = direct.decide(part)

@@ -1,22 +1,9 @@
-r"""Histories for tests: drawn as people draw them, or thrown with dice.
-
-    0 |----------w 1----------|
-    1    |-r 1-|      |-cas! 2 3-|
-    2             |-r nil->
-
-Columns are time. A line belongs to the process that it begins with; ``|`` begins an operation, ``|``
-ends it, ``>`` leaves its end unknown. Inside stand the function and its values: ``w``, ``r`` and
-``cas`` for write, read and compare-and-set, any other name as it is; ``!`` after the name means that it
-failed (a cas: with MISMATCH). ``x:`` before the function names the key.
-"""
+"""Histories of registers thrown with dice: small ones, crowded ones, many keys in one."""
 
 from __future__ import annotations
 
-import json
-import re
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from checker.errors import MalformedHistory
 from checker.events import MISMATCH
 from checker.pairing import Line, pair
 
@@ -25,71 +12,7 @@ if TYPE_CHECKING:
 
     from checker.conventions import Conventions
     from checker.operations import History
-
-Any_ = TypeVar("Any_")
-
-_INTERVAL: Final = re.compile(r"\|-*(?:(\w+):)?([a-z-]*[a-z])(!?)((?: [^|>-][^|> -]*)*)-*([|>])")
-_NAMES: Final = {"w": "write", "r": "read"}
-
-
-class Dice(Protocol):
-    """What a ``random.Random`` can do, as far as it is needed here."""
-
-    def random(self) -> float:
-        """Return a number from 0 up to 1."""
-        ...
-
-    def randint(self, a: int, b: int, /) -> int:
-        """Return a whole number from ``a`` to ``b``."""
-        ...
-
-    def choice(self, seq: Sequence[Any_], /) -> Any_:
-        """Return one of ``seq``."""
-        ...
-
-
-def drawn(text: str, *, name: str = "drawing", conventions: Conventions | None = None) -> History:
-    """Return the history that ``text`` draws. Raises `MalformedHistory` with the line of the drawing."""
-    events: list[tuple[int, int, Line]] = []
-    retired = 0
-    for number, row in enumerate(text.splitlines(), 1):
-        found = re.match(r"\s*(\w+) +(?=\|)", row)
-        if found is None:
-            if row.strip() and not row.lstrip().startswith("#"):
-                raise MalformedHistory(f"no process and interval in '{row}'", name=name, line=number)
-            continue
-        process: int | str = int(found[1]) if found[1].isdigit() else found[1]
-        for interval in _INTERVAL.finditer(row, found.end()):
-            key, f, failed, told, end = interval.groups()
-            f = _NAMES.get(f, f)
-            values = [_value(word) for word in told.split()]
-            value = values[0] if len(values) == 1 else values or None
-            asked = None if f == "read" else value
-            invoke = Line(
-                process=process, type="invoke", f=f, key=key, value=asked, time_ns=interval.start()
-            )
-            events.append((interval.start(), 0, invoke))
-            if end == ">":
-                retired += 1
-                process = f"{found[1]}'{retired}"
-                continue
-            error = MISMATCH if failed and f == "cas" else None
-            back = interval.end() - 1
-            kind = "fail" if failed else "ok"
-            line = Line(process=process, type=kind, f=f, key=key, value=value, time_ns=back, error=error)
-            events.append((back, 1, line))
-    events.sort(key=lambda event: event[:2])
-    rows = [(number, line) for number, (_, _, line) in enumerate(events, 1)]
-    return pair(rows, name=name, conventions=conventions)
-
-
-def _value(word: str) -> Any:
-    if word == "nil":
-        return None
-    try:
-        return json.loads(word)
-    except ValueError:
-        return word
+    from checker.testing.dice import Dice
 
 
 def thrown(
@@ -203,3 +126,67 @@ def _simulate(dice: Dice, drafts: list[_Draft]) -> None:
             draft.failed = draft.value[0] != held
             if happens and not draft.failed:
                 held = draft.value[1]
+
+
+def crowded(dice: Dice) -> History:
+    """Return a history of few values, many of whose writes and cas nobody saw end."""
+    values, unknown, cas = dice.randint(2, 4), dice.choice((0.2, 0.5)), dice.choice((0.3, 0.6))
+    spoiled = dice.choice((0.0, 0.05, 0.3))
+    held: int | None = None
+    events: list[tuple[int, int, Line]] = []
+    now = 0
+    for process in range(dice.randint(12, 24)):
+        now += dice.randint(0, 3)
+        draw = dice.random()
+        open_end = draw < cas + 0.15 and dice.random() < unknown
+        happens = not open_end or dice.random() < 0.5
+        value: Any = dice.randint(0, values - 1)
+        failed = False
+        if draw < cas:
+            f, value = "cas", [held if dice.random() < 0.6 else dice.randint(0, values - 1), value]
+            failed = held != value[0]
+            held = value[1] if happens and not failed else held
+        elif draw < cas + 0.15:
+            f, held = "write", value if happens else held
+        else:
+            f, value = "read", value if dice.random() < spoiled else held
+        asked = None if f == "read" else value
+        events.append((now, 0, Line(process=process, type="invoke", f=f, value=asked, time_ns=now)))
+        if not open_end:
+            back = now + dice.randint(0, 6)
+            kind, error = ("fail", MISMATCH) if failed else ("ok", None)
+            line = Line(process=process, type=kind, f=f, value=value, time_ns=back, error=error)
+            events.append((back, 1, line))
+    events.sort(key=lambda event: event[:2])
+    return pair([(n, line) for n, (_, _, line) in enumerate(events, 1)], name="crowded")
+
+
+def merged(histories: Sequence[History]) -> History:
+    """Return one history in which each of ``histories`` is a key of its own."""
+    events: list[tuple[int, int, Line]] = []
+    for key, history in enumerate(histories):
+        for op in history:
+            process = f"{key}/{op.process}"
+            asked = None if op.f == "read" else op.value
+            events.append(
+                (
+                    op.call_ns,
+                    0,
+                    Line(
+                        process=process, type="invoke", f=op.f, key=key, value=asked, time_ns=op.call_ns
+                    ),
+                )
+            )
+            if op.return_ns is not None:
+                line = Line(
+                    process=process,
+                    type=op.outcome.value,
+                    f=op.f,
+                    key=key,
+                    value=op.value,
+                    time_ns=op.return_ns,
+                    error=op.error,
+                )
+                events.append((op.return_ns, 1, line))
+    events.sort(key=lambda event: event[:2])
+    return pair([(n, line) for n, (_, _, line) in enumerate(events, 1)], name="merged")
