@@ -1,4 +1,8 @@
-"""Ask a node something over HTTP beside the workload: one kept connection, a bound on every answer."""
+"""Ask a node something over HTTP beside the workload: one kept connection, a bound on every answer.
+
+Several may ask at once, a watcher and whoever waits for a restart: they take turns on it, and
+waiting for one's turn counts as waiting for the answer.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +24,19 @@ class HttpAsker:
 
     def __init__(self) -> None:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._turn = asyncio.Lock()
 
     async def ask(self, address: Address, path: str, *, within_s: float) -> dict[str, Any] | None:
         """Return the JSON object answered to an empty question, None if there is none in time."""
         try:
-            async with asyncio.timeout(within_s):
-                response = await self._exchange(address, HttpRequest(path, b"{}"))
+            async with asyncio.timeout(within_s), self._turn:
+                return await self._ask(address, path)
+        except TimeoutError:
+            return None
+
+    async def _ask(self, address: Address, path: str) -> dict[str, Any] | None:
+        try:
+            response = await self._exchange(address, HttpRequest(path, b"{}"))
             if response is not None and response.status == 200:
                 return msgspec.json.decode(response.body, type=dict[str, Any])
         except (OSError, msgspec.DecodeError):

@@ -54,6 +54,7 @@ class AttachedSystem(PlainContainers):
         self._client = client
         self._mode = mode
         self._asked: dict[str, Client] = {}
+        self._turns = {name: asyncio.Lock() for name in names}
         self._leader_by_term: dict[int, str] = {}  # of the last leader that was asked
 
     def launch(self, node: str, address: str, peers: object) -> Launch:
@@ -63,11 +64,12 @@ class AttachedSystem(PlainContainers):
     async def status(self, node: str, address: Address) -> NodeStatus | None:
         """Ask a node whether it leads, on a connection kept for that.
 
-        A node that does not follows whoever said that it leads in the same term.
+        A node that does not follows whoever said that it leads in the same term. Several may ask at
+        once; somebody's client is asked one thing at a time.
         """
-        client = self._asked.get(node)
         try:
-            async with asyncio.timeout(ASK_S):
+            async with asyncio.timeout(ASK_S), self._turns[node]:
+                client = self._asked.get(node)
                 if client is None:
                     client = self._asked[node] = self._client(self._mode)
                     await client.connect(*address)

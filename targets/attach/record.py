@@ -87,17 +87,16 @@ async def _heal(engine: Engine, run: str | None, *, dry: bool) -> tuple[Healed, 
 async def _leave(engine: Engine, run: str, one: Attached, *, done: list[str], failed: list[str]) -> None:
     """Leave one container as it was found; what goes wrong with one part keeps no other from it."""
 
-    async def start() -> str | None:
+    async def run_again() -> str | None:
         try:
-            started = await engine.call(f"start {one.node}", lambda client: _start(client, one))
+            return await engine.call(f"start {one.node}", lambda client: _run_again(client, one))
         except docker.errors.NotFound:
             return None  # its owner removed it
-        return f"started {one.node} again" if started else None
 
     parts: tuple[Callable[[], Awaitable[str | None]], ...] = (
         partial(_go_on, one),
         partial(_open_links, run, one),
-        start,
+        run_again,
     )
     for part in parts:
         try:
@@ -124,12 +123,16 @@ async def _open_links(run: str, one: Attached) -> str | None:
     return f"opened the links of {one.node}"
 
 
-def _start(client: Client, one: Attached) -> bool:
-    """Start a container unless it runs; return whether that was needed."""
-    if client.api.inspect_container(one.container)["State"]["Running"]:
-        return False
+def _run_again(client: Client, one: Attached) -> str | None:
+    """Have a container run; return what that took. One of another machine was frozen by the engine."""
+    state = client.api.inspect_container(one.container)["State"]
+    if state["Running"] and state["Paused"] and one.process is None:
+        client.api.unpause(one.container)
+        return f"continued {one.node}"
+    if state["Running"]:
+        return None
     client.api.start(one.container)
-    return True
+    return f"started {one.node} again"
 
 
 def _read(found: runtime.Found) -> Attachment | None:

@@ -24,6 +24,7 @@ from targets.host.gate import Port
 from targets.host.runtime import Runtime
 
 from . import netns, project
+from .container import NO_PID
 from .engine import Engine
 from .gates import GateLinks
 from .handles import ContainerCluster
@@ -50,6 +51,7 @@ class DockerCluster(ContainerCluster):
     def __init__(self, system: ContainerSystem, run_dir: Path, *, gates: bool = False) -> None:
         super().__init__(system, gates=gates)
         self._run_dir = run_dir
+        self._mounting = False
         self._engine: Engine | None = None
 
     async def start(self) -> None:
@@ -64,6 +66,8 @@ class DockerCluster(ContainerCluster):
         try:
             self._runtime = Runtime(self._run_dir.name)
             run = self._runtime.path.name
+            # In a far node's namespace nothing can listen, and its peers would be sought in vain.
+            self._gates = self._gates and self._engine.host is None
             links = GateLinks(self._system) if self._gates else PacketLinks(run, self._system)
             self._links = links
             self._refusing = Port()
@@ -72,6 +76,7 @@ class DockerCluster(ContainerCluster):
             links.know(made.addresses)
             for node, service in self._system.services.items():
                 launch = self._system.launch(node, made.addresses[node], links.peers(node))
+                self._mounting |= bool(launch.mounts)
                 self._containers[node] = await project.container(self._engine, made, service, launch)
             await asyncio.gather(*(self._start_node(node) for node in self.nodes))
             links.keep()
@@ -118,6 +123,8 @@ class DockerCluster(ContainerCluster):
         container = self.container(node)
         self._system.before_start(node)
         await container.start()
+        if container.far and self._mounting:
+            raise TargetError(f"{NO_PID}, and what {node} is started with lies on this one: run it here")
         if container.pid is not None and netns.obstacle() is None:
             self.links.attach(node, container.pid)
 

@@ -31,6 +31,9 @@ EXIT_S: Final = 10.0
 PROBE_S: Final = 0.0005
 ASK_S: Final = 0.05
 
+LOOPBACK: Final = "127.0.0.1"
+ANY: Final = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - what a port is published on
+
 NO_PID: Final = "the engine's host is another machine than this one"
 
 
@@ -93,10 +96,18 @@ class Container:
             if said["IPAddress"]
         }
 
+    @property
+    def far(self) -> bool:
+        """Whether it runs on another machine than this one, as of the last `refresh`."""
+        return self.running and self._identity is None
+
     def published(self, port: int) -> tuple[str, int] | None:
         """Return where a port of it is published on the engine's host, None if it is not."""
         bound = self._seen["NetworkSettings"]["Ports"].get(f"{port}/tcp") or []
-        return (bound[0]["HostIp"], int(bound[0]["HostPort"])) if bound else None
+        if not bound:
+            return None
+        host = bound[0]["HostIp"]
+        return (self._engine.host or LOOPBACK) if host in ANY else host, int(bound[0]["HostPort"])
 
     def state(self) -> ProcessState:
         """Return what the kernel says now; without a host pid, what the daemon said last."""

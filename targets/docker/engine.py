@@ -19,6 +19,7 @@ import asyncio
 import os
 import threading
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import urlsplit
 
 import docker
 import requests
@@ -49,6 +50,8 @@ class Engine:
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        self.host = host_of(os.environ.get("DOCKER_HOST", ""))
+        """The host that it is reached at; None where that is a socket of this one."""
 
     @classmethod
     async def connect(cls, *, deadline_s: float = 5.0) -> Engine:
@@ -88,6 +91,11 @@ class Engine:
     def close(self) -> None:
         """Drop the connection. Idempotent."""
         self._client.close()
+
+
+def host_of(address: str) -> str | None:
+    """Return the host in an engine's address, ``tcp://..`` or ``ssh://..``; None for a local socket."""
+    return urlsplit(address).hostname if address.startswith(("tcp:", "ssh:", "http")) else None
 
 
 async def _in_thread(action: Callable[[], T], deadline_s: float) -> T:

@@ -103,10 +103,14 @@ class ContainerCluster:
 
         A dead node's address is nobody's, and dialing it would hang; a port that refuses stands for it.
         """
+        port = self._system.client_port
         container = self.container(node)
         if container.state() is ProcessState.GONE and self._refusing is not None:
             return self._refusing.address
-        if container.pid is None and (published := container.published(self._system.client_port)):
+        if container.far:
+            published = container.published(port)
+            if published is None:
+                raise TargetError(f"{NO_PID}, and {node} publishes no port {port} there: publish it")
             return published
         return self.links.client_address(node)
 

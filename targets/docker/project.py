@@ -10,6 +10,7 @@ import asyncio
 import ipaddress
 import os
 import random
+import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,7 +22,7 @@ from targets.cluster import CLIENTS, TargetError
 from targets.host.runtime import this_host
 
 from . import images
-from .container import Container
+from .container import LOOPBACK, Container
 
 if TYPE_CHECKING:
     from .engine import Client, Engine
@@ -69,7 +70,7 @@ async def network(engine: Engine, system: ContainerSystem, *, run: str, name: st
 async def container(engine: Engine, made: Made, service: Service, launch: Launch) -> Container:
     """Create one node's container, not started."""
     node = service.name
-    create = _creation(made.run, made.labels, service, launch, made.addresses[node])
+    create = _creation(made, service, launch, engine.host)
     try:
         handle = Container(engine, node, await engine.call(f"create {node}", create))
     except docker.errors.APIError as error:
@@ -194,8 +195,14 @@ def _sysctls() -> dict[str, str]:
     }
 
 
-def _creation(run: str, labels: dict[str, str], service: Service, launch: Launch, address: str) -> Any:
+def _bound(host: str | None) -> str:
+    """Return where on its host a node's port is published: where the engine itself is reached."""
+    return LOOPBACK if host is None else socket.gethostbyname(host)
+
+
+def _creation(made: Made, service: Service, launch: Launch, host: str | None) -> Any:
     """Return the call that creates one node's container; the template's part and the run's together."""
+    run, labels, address = made.run, made.labels, made.addresses[service.name]
     name = f"{run}-{service.name}"
 
     def make(client: Client) -> str:
@@ -205,7 +212,7 @@ def _creation(run: str, labels: dict[str, str], service: Service, launch: Launch
             client.api.create_volume(f"{name}-{volume.name}", labels=labels)
         binds = [f"{name}-{one.name}:{one.mount}" for one in volumes]
         binds += [f"{one.host}:{one.inside}" for one in launch.mounts]
-        host = client.api.create_host_config(
+        config = client.api.create_host_config(
             binds=binds,
             cap_add=list(service.cap_add) or None,
             cap_drop=list(service.cap_drop) or None,
@@ -218,12 +225,12 @@ def _creation(run: str, labels: dict[str, str], service: Service, launch: Launch
                 type=service.log_driver or "json-file", config=service.log_options
             ),
             extra_hosts=launch.resolves or None,
-            sysctls=_sysctls(),
-            port_bindings=dict.fromkeys(service.ports, ("127.0.0.1", None)),
+            sysctls=_sysctls() if host is None else None,
+            port_bindings=dict.fromkeys(service.ports, (_bound(host), None)),
         )
         endpoint = client.api.create_endpoint_config(aliases=[service.name], ipv4_address=address)
         command = launch.command or service.command
-        made = client.api.create_container(
+        created = client.api.create_container(
             service.image,
             command=list(command) if command else None,
             entrypoint=list(service.entrypoint) if service.entrypoint else None,
@@ -234,9 +241,9 @@ def _creation(run: str, labels: dict[str, str], service: Service, launch: Launch
             ports=list(service.ports),
             user=None if os.getuid() == 0 else f"{os.getuid()}:{os.getgid()}",
             healthcheck={"test": ["NONE"]},
-            host_config=host,
+            host_config=config,
             networking_config=client.api.create_networking_config({run: endpoint}),
         )
-        return str(made["Id"])
+        return str(created["Id"])
 
     return make

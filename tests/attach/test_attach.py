@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from docker_proxy import Proxy
 
 from targets.attach import record
 from targets.attach.bridge import BridgeClient
@@ -49,6 +50,7 @@ def compose_text() -> str:
     services = {
         name: {
             "image": "lantern-etcd",
+            "ports": ["127.0.0.1::2379"],
             "command": [
                 *("--name", name, "--listen-client-urls", "http://0.0.0.0:2379"),
                 *("--advertise-client-urls", f"http://{name}:2379"),
@@ -212,6 +214,13 @@ def test_containers_that_are_not_there_or_too_few_are_said_before_anything_happe
     assert inspected(project) == before
 
 
+def healed_by_command(run: str, *options: str) -> tuple[int, list[list[str]]]:
+    """Return the exit code of `lantern heal`, and what it did or would do to each thing it found."""
+    command = [sys.executable, "-P", "-m", "harness.cli.main", "heal", "--run", run, "--json", *options]
+    done = subprocess.run(command, capture_output=True, timeout=60, check=False)
+    return done.returncode, [[*one["done"]] for one in json.loads(done.stdout)["runs"]]
+
+
 KILLED = """
 import asyncio, sys
 from pathlib import Path
@@ -250,7 +259,16 @@ def test_what_a_killed_harness_had_done_to_them_is_healed(project: Path, tmp_pat
         child.kill()
         child.wait()
         child.stdout.close()
-    assert inspected(project) != before
+    after = inspected(project)
+    assert after != before
+
+    code, found = healed_by_command(victim, "--dry-run")
+    told = [line for done in found for line in done]
+    assert code == 0
+    would = {f"would leave {one['id']} as it was found" for one in before}
+    assert {line for line in told if line.startswith("would leave")} == would
+    assert any(line.startswith("would remove") for line in told)
+    assert inspected(project) == after, "touched nothing"
 
     (healed,) = asyncio.run(record.heal(victim))
     done = healed.done
@@ -284,6 +302,28 @@ def test_the_same_keys_of_two_runs_are_different_keys_of_the_cluster(
 
     assert asyncio.run(run(1)) == [None, 1, 1]
     assert asyncio.run(run(2)) == [None, 2, 2]
+
+
+def test_a_cluster_on_another_machine_is_frozen_by_its_engine_and_left_as_found(
+    project: Path, tmp_path: Path
+) -> None:
+    """An engine reached by TCP, from among other process ids: as far away as makes a difference."""
+    before = inspected(project)
+    proxy = Proxy()
+    elsewhere = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", sys.executable, "-P"]
+    options = ["--target", str(EXAMPLE), "--compose", str(project), "--rate", "100", "--time", "9"]
+    try:
+        done = subprocess.run(
+            [*elsewhere, "-m", "harness.cli.main", "run", "--json", *options, "--out", tmp_path / "r"],
+            env={**os.environ, "DOCKER_HOST": proxy.host},
+            capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+    finally:
+        proxy.stop()
+    said = json.loads(done.stdout)
+    assert said["outcome"] == "pass", done.stderr
+    assert said["faults"]["pause"]["installed"] > 1, "each episode waits for another leader"
+    assert inspected(project) == before
 
 
 @pytest.mark.parametrize(

@@ -30,9 +30,13 @@ class Containers:
     def __init__(self, *, refused: set[str]) -> None:
         self.refused = refused
         self.running: set[str] = set()
+        self.frozen: set[str] = set()
 
     def inspect_container(self, container: str) -> dict[str, Any]:
-        return {"State": {"Running": container in self.running}}
+        return {"State": {"Running": container in self.running, "Paused": container in self.frozen}}
+
+    def unpause(self, container: str) -> None:
+        self.frozen.remove(container)
 
     def start(self, container: str) -> None:
         if container in self.refused:
@@ -74,4 +78,16 @@ def test_one_container_that_cannot_be_started_keeps_no_other_down_and_the_record
     containers.refused.clear()
     healed = healed_at(containers, monkeypatch)
     assert (healed.done, healed.failed) == (("started n2 again",), ())
+    assert not (left / ATTACHED).exists()
+
+
+def test_what_the_engine_of_another_machine_froze_it_thaws(
+    left: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    containers = Containers(refused=set())
+    containers.running = {"id-n1", "id-n2", "id-n3"}
+    containers.frozen = {"id-n2"}
+    healed = healed_at(containers, monkeypatch)
+    assert (healed.done, healed.failed) == (("continued n2",), ())
+    assert containers.frozen == set()
     assert not (left / ATTACHED).exists()

@@ -1,4 +1,4 @@
-"""An engine's socket that can go away, with nobody's engine stopped."""
+"""An engine's socket that can go away, or that is reached by TCP, with nobody's engine touched."""
 
 from __future__ import annotations
 
@@ -14,15 +14,23 @@ ENGINE = "/var/run/docker.sock"
 
 
 class Proxy:
-    """An engine's socket that can go away: who is connected is cut off, who dials is refused."""
+    """An engine's socket that can go away: who is connected is cut off, who dials is refused.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    At ``path``, or without one at a port of loopback; ``host`` is what DOCKER_HOST has to be.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         self._ends: set[asyncio.StreamWriter] = set()
-        self._server = self._do(asyncio.start_unix_server(self._serve, path))
+        if path is None:
+            self._server = self._do(asyncio.start_server(self._serve, "127.0.0.1", 0))
+            self.host = f"tcp://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        else:
+            self._server = self._do(asyncio.start_unix_server(self._serve, path))
+            self.host = f"unix://{path}"
 
     def stop(self) -> None:
         """Go away; twice is nothing."""
@@ -37,7 +45,8 @@ class Proxy:
 
     async def _stop(self) -> None:
         self._server.close()
-        self.path.unlink()
+        if self._path is not None:
+            self._path.unlink()
         for end in self._ends:
             end.transport.abort()
         rest = asyncio.all_tasks() - {asyncio.current_task()}

@@ -367,7 +367,7 @@ def test_an_engine_that_is_gone_mid_run_leaves_cuts_and_pauses_to_the_kernel_and
     async def run() -> str:
         cluster = leasekv_cluster(SHORT, tmp_path / "run")
         with monkeypatch.context() as there:
-            there.setenv("DOCKER_HOST", f"unix://{proxy.path}")
+            there.setenv("DOCKER_HOST", proxy.host)
             await cluster.start()
         proxy.stop()
         await cluster.pause("n1")
@@ -418,6 +418,25 @@ def test_a_taken_network_name_is_said_and_leaves_nothing() -> None:
     assert mine() == set()
 
 
+def dry_run(run: str) -> list[str]:
+    """Return what `lantern heal` would do."""
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "harness.cli.main",
+        "heal",
+        "--run",
+        run,
+        "--json",
+        "--dry-run",
+    ]
+    done = subprocess.run(command, capture_output=True, timeout=60, check=True)
+    said = json.loads(done.stdout)
+    assert said["dry"]
+    return [line for one in said["runs"] for line in one["done"]]
+
+
 KILLED = """
 import asyncio, sys
 from pathlib import Path
@@ -455,6 +474,9 @@ def test_a_harness_killed_with_9_leaves_what_heal_removes_and_a_live_one_is_left
         assert {name for name in everything() if name.startswith(run)} == things
         child.send_signal(signal.SIGKILL)
         child.wait()
+        told = dry_run(victim)
+        assert {f"would remove {name}" for name in things} <= set(told)
+        assert {name for name in everything() if name.startswith(run)} == things, "touched nothing"
         (healed,) = asyncio.run(heal(victim))
         assert not healed.live
         assert not healed.failed

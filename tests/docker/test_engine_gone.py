@@ -47,7 +47,7 @@ def test_a_daemon_that_is_stopped_mid_run_ends_it_with_faults_made_and_nodes_dea
         [*command, *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env={**os.environ, "DOCKER_HOST": f"unix://{proxy.path}"},
+        env={**os.environ, "DOCKER_HOST": proxy.host},
         text=True,
     )
     try:
