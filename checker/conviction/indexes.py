@@ -95,15 +95,19 @@ class _Answer:
 
     def _index(self) -> Iterator[Breach]:
         """L1, R1 and R4: ask whether the index is as new as it must be."""
-        index = self.what.read_index
+        what = self.what
+        index = what.read_index
         if index is None:
             return
         applied = _last(self.timeline, Applied, self.place, self._boot)
-        if applied is not None and index <= applied.index and applied.entry_term < self.what.term:
-            rule = "R1" if not self._by_lease() else "L1"
+        reached = what.applied_index if isinstance(what, ServedRead) else applied and applied.index
+        newest_term = 0 if applied is None else applied.entry_term
+        if index <= (reached or 0) and newest_term < what.term:
+            rule = "L1" if self._by_lease() else "R1"
+            last = "none" if applied is None else f"one of term {newest_term}"
             said = (
                 f"from index {index}, when no entry of its own term was committed:"
-                f" the last it had applied was of term {applied.entry_term}"
+                f" the last that it had applied since it booted was {last}"
             )
             yield self._breach((rule,), said, "no-noop-barrier")
             return

@@ -80,6 +80,10 @@ def _newest_acked(ledger: Ledger, clock: OwnClock, _now_ns: int) -> int | None:
     return max(ledger.tallies[clock].sent.values(), default=None)
 
 
+def _own_word(_ledger: Ledger, _clock: OwnClock, now_ns: int) -> int | None:
+    return now_ns
+
+
 def _incoming_only(ledger: Ledger, clock: OwnClock, now_ns: int) -> int | None:
     incoming = ledger.electorate.incoming
     return _of(ledger, clock, now_ns, (incoming,)) if incoming else None
@@ -105,6 +109,7 @@ WAYS: Final = (
     Way("L2", "from the last round it had sent, acknowledged or not", ("renew-at-send",), _last_sent),
     Way("L3", "from the newest acknowledgement, which is no majority", ("newest-ack-not-quorum",),
         _newest_acked),
+    Way("L3", "its own word as a majority", (), _own_word),
     Way("L6", "from a leadership that was over", ("term-keeps-lease",), _of_before),
     Way("L11", "from rounds sent before its clocks did something that no lease may rest on", (),
         _unvoided),
@@ -130,11 +135,12 @@ def cause(wrong: Guess, guesses: Sequence[Guess], owed: Owed) -> Cause:
         rules = tuple(dict.fromkeys(one.rules[0] for one in found))
         looks = tuple(dict.fromkeys(name for one in found for name in one.looks_like))
         return Cause(rules, ", or ".join(one.said for one in found), looks)
-    rules = ("L2", "L3", "L6", "L12") if len(owed.nodes) > 3 else ("L2", "L6", "L12")
     by = ""
     if wrong.start_ns is not None:
         by = f" {_ms(wrong.until_ns - wrong.start_ns)} after the right start,"
-    return Cause(rules, f"took its lease to end{by} which no way of counting known here gives")
+    return Cause(
+        ("L2", "L3", "L6", "L12"), f"took its lease to end{by} which no way of counting known here gives"
+    )
 
 
 def _other_start(guesses: Sequence[Guess], owed: Owed) -> list[Cause]:

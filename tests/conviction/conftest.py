@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent / "testdata"
 WORDS = {"true": True, "false": False, "-": None}
+NAMES = {"voters", "incoming", "learners"}
 IN_NS = {"read", "until", "arrived", "bound_until", "size"}
 
 
@@ -74,7 +75,10 @@ class Script:
         raw: dict[str, Any] = {"fact": tag}
         for field in fields:
             name, _, text = field.partition("=")
-            raw[f"{name}_ns" if name in IN_NS else name] = _value(text)
+            if name in NAMES:
+                raw[name] = text.split(",") if text != "-" else []
+            else:
+                raw[f"{name}_ns" if name in IN_NS else name] = _value(text)
         fact = msgspec.convert(raw, Fact)
         self.lines.append(EvidenceLine(node, own_ns, wall_ns, (true_ns, true_ns), fact))
 
