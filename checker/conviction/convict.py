@@ -49,7 +49,7 @@ def convict(timelines: Timelines, owed: Owed, incidents: Sequence[Incident]) -> 
 
 
 class Court:
-    """The evidence of a run, and what is owed; a node's lease checks are recounted once."""
+    """The evidence of a run, and what is owed; lease checks are recounted once."""
 
     def __init__(self, timelines: Timelines, owed: Owed) -> None:
         self.timelines = timelines
@@ -68,7 +68,7 @@ class Court:
         found = lease_breaches(
             timelines,
             node,
-            self._checks(node),
+            self._checks(),
             owed=owed,
             places=incident.checks,
             own_ns=incident.own_ns,
@@ -78,10 +78,11 @@ class Court:
         last, until_ns = incident.checks[-1], incident.at_true_ns
         return promise_breaches(timelines, node, last, until_true_ns=until_ns, owed=owed)
 
-    def _checks(self, node: str) -> list[Judged]:
-        if node not in self._judged:
-            self._judged[node] = judged_checks(self.timelines[node], self.owed)
-        return self._judged[node]
+    def _checks(self) -> dict[str, list[Judged]]:
+        if not self._judged:
+            for node, timeline in self.timelines.items():
+                self._judged[node] = judged_checks(timeline, self.owed)
+        return self._judged
 
     def _by_lease(self, incident: Incident) -> bool:
         if incident.served is None:

@@ -128,9 +128,14 @@ def guess(ledger: Ledger, clock: OwnClock, until_ns: int, now_ns: int) -> Guess:
     )
 
 
-def cause(wrong: Guess, guesses: Sequence[Guess], owed: Owed) -> Cause:
-    """Return why the end of ``wrong`` is too late, given all granted checks of its leadership."""
-    found = [*_other_start(guesses, owed), *_other_length(guesses, owed)]
+def cause(wrong: Guess, term: Sequence[Guess], run: Sequence[Guess], owed: Owed) -> Cause:
+    """Return why the end of ``wrong`` is too late.
+
+    ``term`` are all granted checks of its leadership, ``run`` those of all nodes: all of them were told
+    alike how long a lease is.
+    """
+    length = _other_length(term, owed) or _other_length(run, owed)
+    found = [*_other_start(term, owed), *length]
     if found:
         rules = tuple(dict.fromkeys(one.rules[0] for one in found))
         looks = tuple(dict.fromkeys(name for one in found for name in one.looks_like))

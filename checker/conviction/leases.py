@@ -23,7 +23,7 @@ from .owed import PPM
 from .said import Breach
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from checker.evidence import Checked
     from checker.timeline import Timeline, Timelines
@@ -95,7 +95,7 @@ def _closed(ledger: Ledger, own_ns: int, owed: Owed) -> bool:
 def lease_breaches(
     timelines: Timelines,
     node: str,
-    every: Sequence[Judged],
+    judged: Mapping[str, Sequence[Judged]],
     *,
     owed: Owed,
     places: Sequence[int],
@@ -103,17 +103,16 @@ def lease_breaches(
 ) -> list[Breach]:
     """Return what the checks at ``places`` break; nothing if a right node would have granted any.
 
-    ``every`` are all that the node granted. ``own_ns`` is when the lease is asked about, on the node's
+    ``judged`` is all that each node granted. ``own_ns`` is when the lease is asked about, on the node's
     monotonic clock: else at the check.
     """
     timeline = timelines[node]
-    asked = [one for one in every if one.place in places]
+    asked = [one for one in judged[node] if one.place in places]
     if not asked or any(_rightly(timeline, one, own_ns) for one in asked):
         return []
     last = asked[-1]
-    guesses = [one.guess for one in every if one.group == last.group and one.guess is not None]
     at_ns = timeline.lines[last.place].own_ns if own_ns is None else own_ns
-    return list(_wrong_parts(timelines, node, last, guesses=guesses, owed=owed, own_ns=at_ns))
+    return list(_wrong_parts(timelines, node, last, judged=judged, owed=owed, own_ns=at_ns))
 
 
 def _rightly(timeline: Timeline, one: Judged, own_ns: int | None) -> bool:
@@ -121,7 +120,13 @@ def _rightly(timeline: Timeline, one: Judged, own_ns: int | None) -> bool:
 
 
 def _wrong_parts(
-    timelines: Timelines, node: str, one: Judged, *, guesses: Sequence[Guess], owed: Owed, own_ns: int
+    timelines: Timelines,
+    node: str,
+    one: Judged,
+    *,
+    judged: Mapping[str, Sequence[Judged]],
+    owed: Owed,
+    own_ns: int,
 ) -> Iterator[Breach]:
     timeline = timelines[node]
     check, line = one.check, timeline.lines[one.place]
@@ -155,7 +160,9 @@ def _wrong_parts(
         parts.append((shown_ns >= check.until_ns, breach(("L4",), what, "cached-lease-flag")))
     if late:
         assert one.guess is not None
-        why = cause(one.guess, guesses, owed)
+        term = [each.guess for each in judged[node] if each.group == one.group and each.guess]
+        run = [each.guess for every in judged.values() for each in every if each.guess]
+        why = cause(one.guess, term, run, owed)
         alone = one.end_ns is None or check.read_ns >= one.end_ns
         parts.append((alone, breach(why.rules, f"and {why.said}; {over}", *why.looks_like)))
     decisive = [found for alone, found in parts if alone]
