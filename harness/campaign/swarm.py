@@ -33,7 +33,7 @@ DRIFTS_PPM: Final = (10_000, 50_000, 100_000, 200_000)
 RATES: Final = (5, 50, 100, 200, 400)
 """A load that is nearly none shows what only writes keep hidden."""
 SECONDS: Final = (6, 10, 16)
-BATCHES: Final = (1, 2, 8, 256)
+BATCHES: Final = (1, 1, 4, 256)
 """A leader that can send little at a time is still catching up when it is deposed."""
 
 ELSEWHERE: Final = frozenset({"full", "strobe", "stuck"})

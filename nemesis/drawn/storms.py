@@ -64,7 +64,7 @@ def _draws(draw: Draw) -> Iterator[Episode]:
         maker for family, known in DRAWN.items() if family in draw.families for maker in known.episodes
     ]
     if "partition" in draw.families:
-        makers += [cut_at_the_lease, disputed, disputed]
+        makers += [cut_at_the_lease, *[disputed] * 4]
     if "pause" in draw.families:
         makers.append(pause_at_the_lease)
     if "crash" in draw.families:
