@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from harness.campaign.entries import Drawn, Entry
+from harness.campaign.swarm import HERE
 from harness.outcome import Outcome
 from harness.plan import Plan, plan_from
 from harness.plan.dump import dump
 from harness.plan.schedules import of_plan
 from harness.run.simulate import judge_recording, simulate
+from nemesis.drawn.draw import Draw
+from nemesis.drawn.storms import stormy
+from targets.cluster import ClockMode
 from targets.leasekv.mistakes import MISTAKES
 from targets.leasekv.policies import POLICIES
 
@@ -32,10 +38,28 @@ def test_a_drawn_plan_is_read_back_as_it_was_drawn(tmp_path: object) -> None:
 def test_seeds_differ_in_everything_that_is_drawn() -> None:
     plans = [drawn(seed, policy="lease-renew") for seed in range(60)]
     assert {plan.nodes for plan in plans} == {3, 5, 7}
-    for field in ("clients", "keys", "rate", "election_ns", "drift_ppm", "faults", "weather", "clock"):
+    for field in (
+        "clients",
+        "keys",
+        "rate",
+        "election_ns",
+        "drift_ppm",
+        "faults",
+        "weather",
+        "clock",
+        "append_max",
+    ):
         assert len({getattr(plan, field) for plan in plans}) > 2, field
     episodes = {episode.name for plan in plans for episode in of_plan(plan).episodes}
-    assert {"storm", "cut-at-the-lease", "pause-at-the-lease"} < episodes
+    told = {"storm", "cut-at-the-lease", "pause-at-the-lease", "other-majority", "disputed"}
+    assert told < episodes
+
+
+@pytest.mark.parametrize("family", HERE)
+def test_every_family_can_be_drawn_from_alone(family: str) -> None:
+    for seed in range(30):
+        draw = Draw(Random(f"{seed}"), 3, frozenset({family}), ClockMode.RATE)
+        assert stormy(draw, 20.0).episodes
 
 
 @pytest.mark.parametrize("policy", POLICIES)
