@@ -54,24 +54,32 @@ class Code(StrEnum):
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One log entry: index from 1, the term it was appended in, and what it does."""
+    """One log entry: index from 1, the term it was appended in, and what it does.
+
+    Its leader appended it between ``earliest_ns`` and ``latest_ns`` of true time; None where it knew no
+    span.
+    """
 
     index: int
     term: int
     op: Op
     key: Key = None
     value: Any = None
+    earliest_ns: int | None = None
+    latest_ns: int | None = None
 
 
 class Snapshot(msgspec.Struct, frozen=True, array_like=True):
     """All that the entries up to ``index`` have done, the last of them appended in ``term``.
 
-    ``membership`` was in force there; what ``machine`` holds is the state machine's own affair.
+    ``membership`` was in force there, ``stamped_ns`` is the latest that any of them can have been
+    appended; what ``machine`` holds is the state machine's own affair.
     """
 
     index: int
     term: int
     membership: Membership
+    stamped_ns: int | None
     machine: Any
 
 

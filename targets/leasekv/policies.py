@@ -40,6 +40,11 @@ LEASE_RENEW: Final = r.Rules(
     backing_ns=r.a_majority_of_each,
     judged_at_ns=r.judge_now,
     judge_lease=r.compare_the_clock,
+    in_log=False,
+    age_allows=r.young_enough,
+    commit_allowed=r.once_all_are_old,
+    limbo_allows=r.untouched,
+    writes_at_once=True,
     promise_clock=m.PROMISE_BY_MONOTONIC,
     promise_ns=r.promise_election_timeout,
     promise_binds=r.promise_holds,
@@ -47,11 +52,25 @@ LEASE_RENEW: Final = r.Rules(
     wait_ns=r.wait_it_out,
     transfer_closes=r.closed_by_transfer,
     anomaly=r.notice_anomaly,
+    lease_index=r.own_term_committed,
     read_index=r.own_term_committed,
     first_round=r.round_after_arrival,
     shares_rounds=True,
     applied_enough=r.wait_for_applied,
     when_unsure=r.say_so,
+)
+
+
+LEASE_LOG: Final = msgspec.structs.replace(
+    LEASE_RENEW,
+    in_log=True,
+    lease_ns=r.whole_promise,
+    promise_ns=r.promise_nothing,
+    writes_at_once=False,
+)
+LEASE_LOG_DEFERRED: Final = msgspec.structs.replace(LEASE_LOG, writes_at_once=True)
+LEASE_LOG_INHERITED: Final = msgspec.structs.replace(
+    LEASE_LOG_DEFERRED, lease_index=r.whatever_is_committed
 )
 
 
@@ -112,6 +131,36 @@ _ALL: Final = (
             lease_ns=r.whole_promise,
             promise_clock=m.PROMISE_BY_INTERVAL,
         ),
+        synced=True,
+    ),
+    Policy(
+        mode=Mode(
+            name="lease-log",
+            claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
+            terms=_terms(Family.INDEX),
+            about="The age of the newest committed entry is the lease; a new leader waits with writes.",
+        ),
+        rules=LEASE_LOG,
+        synced=True,
+    ),
+    Policy(
+        mode=Mode(
+            name="lease-log-deferred",
+            claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
+            terms=_terms(Family.INDEX),
+            about="As lease-log, but a new leader takes writes at once and commits them later.",
+        ),
+        rules=LEASE_LOG_DEFERRED,
+        synced=True,
+    ),
+    Policy(
+        mode=Mode(
+            name="lease-log-inherited",
+            claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
+            terms=_terms(Family.INDEX),
+            about="As lease-log-deferred, and a new leader reads by the old leader's entries.",
+        ),
+        rules=LEASE_LOG_INHERITED,
         synced=True,
     ),
     Policy(

@@ -82,6 +82,30 @@ class Judgement(msgspec.Struct, frozen=True, gc=False):
     until_ns: int | None
 
 
+class AgeView(msgspec.Struct, frozen=True, gc=False):
+    """A leader about to read by the entry at its commit index, which is young until ``until_ns``."""
+
+    latest_ns: int
+    until_ns: int
+
+
+class GateView(msgspec.Struct, frozen=True, gc=False):
+    """A new leader about to commit, asked how early it may be; None where it knows no span.
+
+    ``prior_ns`` is the latest that an entry of an earlier term can have been appended, None if none was.
+    """
+
+    earliest_ns: int | None
+    prior_ns: int | None
+    lease_ns: int
+
+
+class LimboView(msgspec.Struct, frozen=True, gc=False):
+    """A read by an inherited lease: whether an entry that may be committed touches its key."""
+
+    touched: bool
+
+
 class OldLease(msgspec.Struct, frozen=True, gc=False):
     """A new leader asked how long to wait for a lease of which a voter's clock said so much is left."""
 
@@ -155,6 +179,11 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     backing_ns: Callable[[Backing], int]
     judged_at_ns: Callable[[Look], int]
     judge_lease: Callable[[LeaseView], Judgement]
+    in_log: bool
+    age_allows: Callable[[AgeView], bool]
+    commit_allowed: Callable[[GateView], bool]
+    limbo_allows: Callable[[LimboView], bool]
+    writes_at_once: bool
     promise_clock: PromiseClock
     promise_ns: Callable[[Bounds], int]
     promise_binds: Callable[[PromiseView], bool]
@@ -162,6 +191,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     wait_ns: Callable[[OldLease], int]
     transfer_closes: Callable[[TransferView], bool]
     anomaly: Callable[[ClockView], Anomaly | None]
+    lease_index: Callable[[Barrier], int | None]
     read_index: Callable[[Barrier], int | None]
     first_round: Callable[[int], int]
     shares_rounds: bool
@@ -217,6 +247,23 @@ def compare_the_clock(view: LeaseView) -> Judgement:
 def promise_holds(view: PromiseView) -> bool:
     """F2 and F3: no vote for another and none for oneself before the promise has run out."""
     return view.now_ns < view.until_ns
+
+
+def young_enough(view: AgeView) -> bool:
+    """G2: at its very end an entry is still young; equality is on this side only."""
+    return view.latest_ns <= view.until_ns
+
+
+def once_all_are_old(view: GateView) -> bool:
+    """G1: commit when every entry of an earlier term is certainly older than a lease can last."""
+    if view.prior_ns is None:
+        return True
+    return view.earliest_ns is not None and view.earliest_ns - view.prior_ns > view.lease_ns
+
+
+def untouched(view: LimboView) -> bool:
+    """G3: a key that an entry in limbo touches has a value that nobody here knows."""
+    return not view.touched
 
 
 def promise_election_timeout(bounds: Bounds) -> int:
@@ -294,6 +341,11 @@ def ignore_anomalies(_view: ClockView) -> Anomaly | None:
 def own_term_committed(barrier: Barrier) -> int | None:
     """L1, R1: no index before an entry of one's own term is committed; older ones may be missing."""
     return barrier.commit_index if barrier.commit_index >= barrier.noop_index else None
+
+
+def whatever_is_committed(barrier: Barrier) -> int | None:
+    """G3 instead of L1: what an earlier leader may have committed besides is in limbo."""
+    return barrier.commit_index
 
 
 def round_after_arrival(last_sent: int) -> int:

@@ -31,7 +31,7 @@ def persists(draw: st.DrawFn) -> Persists:
         snapshot = None
         if draw(st.integers(0, 3)) == 0:
             base = last = base + draw(st.integers(0, 5))
-            snapshot = Snapshot(base, seq, Membership(("n1", "n2")), [["x", base]])
+            snapshot = Snapshot(base, seq, Membership(("n1", "n2")), None, [["x", base]])
             hard = hard or HardState(seq, "n2")
         first = draw(st.integers(max(base + 1, last - 1), last + 1))
         value = draw(st.integers(0, 5) | st.text(max_size=400))

@@ -48,7 +48,7 @@ class Compaction:
         snapshot = message.snapshot
         if not has_all_of(state, snapshot):
             agreed = state.commit_index
-            state.log.restart_after(snapshot.index, snapshot.term, agreed=agreed)
+            state.log.restart_after(snapshot, agreed=agreed)
             self._writes.install(snapshot)
             self._store(snapshot)
             state.log.writing(state.out.pending_seq, agreed + 1, snapshot.index)

@@ -65,6 +65,7 @@ from .election import Election, Stage
 from .follower import refuse_append, take_append
 from .lease import Lease
 from .log import Log
+from .log_lease import LogLease
 from .members import Members
 from .oneshot import OneShot
 from .outbox import Outbox
@@ -109,8 +110,8 @@ class Core:
         self, config: NodeConfig, rules: Rules, restored: Restored, rng: Random, reading: Reading
     ) -> None:
         snapshot = restored.snapshot
-        offset, offset_term = (0, 0) if snapshot is None else (snapshot.index, snapshot.term)
-        log = Log(restored.entries, offset=offset, offset_term=offset_term)
+        log = Log(restored.entries, snapshot)
+        offset = log.offset
         members = Members(
             config.node, config.membership if snapshot is None else snapshot.membership, offset
         )
@@ -132,10 +133,10 @@ class Core:
         )
         brand_new = restored.hard.term == 0 and log.last_index == 0
         self._election = Election(state, brand_new=brand_new)
-        self._lease = Lease(state)
         self._writes = Writes(state)
         if snapshot is not None:
             self._writes.machine.restore(snapshot.machine)
+        self._lease = LogLease(state, self._writes) if rules.in_log else Lease(state)
         self._compaction = Compaction(state, self._writes)
         self._replication = Replication(state, self._writes)
         self._one_shot = OneShot(state, self._lease, self._election.promise)
@@ -255,6 +256,7 @@ class Core:
         if self._replication.followed_ns() < now_ns - 2 * self._state.config.election_ns:
             self._roles.follow(self._state.term, None, reason="quorum")
         else:
+            self._lease.renew()
             self._replication.beat()
             self._transfer.tell()
 
@@ -342,6 +344,8 @@ class Core:
         # Only an entry of one's own term commits by counting; older ones follow it.
         if index <= state.commit_index or state.log.term_at(index) != state.term:
             return
+        if not self._lease.may_commit():
+            return  # the next heartbeat asks again
         opened = state.commit_index < state.noop_index
         state.commit_index = index
         self._writes.committed()

@@ -21,6 +21,7 @@ from targets.leasekv.rules import NOW, Ack, Backing, LeaseView, Look, TransferVi
 
 if TYPE_CHECKING:
     from targets.clock import Reading
+    from targets.leasekv.messages import Key
     from targets.leasekv.moments import Moment
 
     from .state import State
@@ -41,6 +42,16 @@ class Lease:
         """Forget everything; only rounds from ``first_round`` on count."""
         self._credits: dict[str, int] = {self._state.config.node: NOW}
         self._first_round = first_round
+
+    def begin(self) -> None:
+        """Nothing comes with leadership."""
+
+    def may_commit(self) -> bool:
+        """Promises keep leases apart, so committing need not."""
+        return True
+
+    def renew(self) -> None:
+        """Do nothing: rounds renew it."""
 
     def credit(self, peer: str, round_: int, sent: Moment) -> None:
         """L2: ``peer`` acknowledged a round sent at ``sent``, in this term, just now."""
@@ -63,7 +74,7 @@ class Lease:
             start_ns = self._clock.sent(state.moment) or NEVER
         return None if start_ns == NEVER else start_ns + self.length_ns
 
-    def check(self) -> Checked:
+    def check(self, _key: Key) -> Checked:
         """Judge the lease for a read that is here now; write and return what was found."""
         state = self._state
         fresh_ns, sampled_ns = self._clock.now(state.moment), self._clock.now(state.sampled)

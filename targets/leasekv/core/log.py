@@ -6,6 +6,9 @@ snapshot, and is gone from here. Indexes start at 1; index 0 stands for "before 
 Durability. Entries are appended at once and become durable later, in the order they were handed to
 the disk. ``durable_index`` is the longest prefix of *this* log the disk holds, in whatever form: an
 overwritten tail takes it back at once, although the disk still holds the old entries.
+
+Stamps. ``stamped_ns`` is the latest that any entry ever seen here can have been appended, those that
+were overwritten and compacted included; None if none was stamped.
 """
 
 from __future__ import annotations
@@ -16,27 +19,36 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from targets.leasekv.messages import Entry
+    from targets.leasekv.messages import Entry, Snapshot
 
 
 class Log:
     """Entries ``offset + 1`` to ``last_index``."""
 
     __slots__ = (
-        "_entries", "_writing", "durable_index", "last_index", "last_term", "offset", "offset_term"
+        "_entries", "_writing", "durable_index", "last_index", "last_term", "offset", "offset_term",
+        "stamped_ns",
     )  # fmt: skip
 
-    def __init__(self, entries: Iterable[Entry], *, offset: int = 0, offset_term: int = 0) -> None:
+    def __init__(self, entries: Iterable[Entry], snapshot: Snapshot | None = None) -> None:
         self._entries = list(entries)
-        self.offset = offset
-        self.offset_term = offset_term
-        self.last_index = offset + len(self._entries)
-        self.last_term = self._entries[-1].term if self._entries else offset_term
+        self.offset = self.offset_term = 0
+        self.stamped_ns: int | None = None
+        if snapshot is not None:
+            self.offset, self.offset_term = snapshot.index, snapshot.term
+            self.stamped_ns = snapshot.stamped_ns
+        self.last_index = self.offset + len(self._entries)
+        self.last_term = self._entries[-1].term if self._entries else self.offset_term
         self.durable_index = self.last_index
         self._writing: deque[tuple[int, int, int]] = deque()
-        for index, entry in enumerate(self._entries, start=offset + 1):
+        for index, entry in enumerate(self._entries, start=self.offset + 1):
             if entry.index != index:
                 raise ValueError(f"restored entry number {index} says it is {entry.index}")
+            self._note_stamp(entry)
+
+    def _note_stamp(self, entry: Entry) -> None:
+        if entry.latest_ns is not None and entry.latest_ns > (self.stamped_ns or 0):
+            self.stamped_ns = entry.latest_ns
 
     def entry(self, index: int) -> Entry:
         """Return the entry at ``index``, which must be there."""
@@ -63,6 +75,7 @@ class Log:
         assert entry.index == self.last_index + 1, "a log has no gaps"
         assert entry.term >= self.last_term, "terms never fall along a log"
         self._entries.append(entry)
+        self._note_stamp(entry)
         self.last_index = entry.index
         self.last_term = entry.term
 
@@ -103,11 +116,13 @@ class Log:
         del self._entries[: index - self.offset]
         self.offset, self.offset_term = index, term
 
-    def restart_after(self, index: int, term: int, *, agreed: int) -> None:
-        """Drop it all for a leader's snapshot up to ``index``; up to ``agreed`` it was the same."""
+    def restart_after(self, snapshot: Snapshot, *, agreed: int) -> None:
+        """Drop it all for a leader's snapshot; up to ``agreed`` it was the same."""
         self._entries.clear()
-        self.offset = self.last_index = index
-        self.offset_term = self.last_term = term
+        if snapshot.stamped_ns is not None:
+            self.stamped_ns = max(snapshot.stamped_ns, self.stamped_ns or 0)
+        self.offset = self.last_index = snapshot.index
+        self.offset_term = self.last_term = snapshot.term
         self.durable_index = min(self.durable_index, agreed)
 
     def conflict_before(self, index: int) -> int:

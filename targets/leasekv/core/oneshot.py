@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from targets.leasekv.moments import Moment
 
     from .lease import Lease
+    from .log_lease import LogLease
     from .promise import Promise
     from .state import State
 
@@ -29,7 +30,7 @@ class OneShot:
 
     __slots__ = ("_asked_at", "_lease", "_promise", "_seq", "_state", "_until_ns")
 
-    def __init__(self, state: State, lease: Lease, promise: Promise) -> None:
+    def __init__(self, state: State, lease: Lease | LogLease, promise: Promise) -> None:
         self._state = state
         self._lease = lease
         self._promise = promise

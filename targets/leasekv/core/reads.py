@@ -26,9 +26,12 @@ from targets.leasekv.rules import AppliedView, Barrier
 from .pending import PendingRead, Stage, Table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from targets.leasekv.messages import Request
 
     from .lease import Lease
+    from .log_lease import LogLease
     from .replication import Replication
     from .state import State
     from .writes import Writes
@@ -50,7 +53,9 @@ class Reads:
         "_writes", "table",
     )  # fmt: skip
 
-    def __init__(self, state: State, lease: Lease, replication: Replication, writes: Writes) -> None:
+    def __init__(
+        self, state: State, lease: Lease | LogLease, replication: Replication, writes: Writes
+    ) -> None:
         self._state = state
         self._lease = lease
         self._replication = replication
@@ -113,9 +118,9 @@ class Reads:
     def _by_lease(self, read: PendingRead) -> Code | None:
         if self._state.role is not Role.LEADER:
             return Code.NOT_LEADER
-        if not self._take_index(read):
+        if not self._take_index(read, self._state.rules.lease_index):
             return None
-        checked = self._lease.check()
+        checked = self._lease.check(read.key)
         if not checked.granted:
             return Code.LEASE_EXPIRED
         if checked.until_ns is not None:
@@ -147,16 +152,16 @@ class Reads:
             self.table.wait(read, Stage.TICKET)
             state.out.send(state.leader, IndexRequest(state.term, read.ticket))
             return None
-        if not self._take_index(read):
+        if not self._take_index(read, state.rules.read_index):
             return None
         read.round = state.rules.first_round(self._replication.last_round)
         self.table.wait(read, Stage.ROUND)
         self._by_round.append(read)
         return None
 
-    def _take_index(self, read: PendingRead) -> bool:
+    def _take_index(self, read: PendingRead, rule: Callable[[Barrier], int | None]) -> bool:
         state = self._state
-        index = state.rules.read_index(Barrier(state.commit_index, state.noop_index))
+        index = rule(Barrier(state.commit_index, state.noop_index))
         if index is None:
             self.table.wait(read, Stage.BARRIER)
             return False

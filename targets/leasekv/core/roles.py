@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from .election import Election
     from .lease import Lease
+    from .log_lease import LogLease
     from .oneshot import OneShot
     from .reads import Reads
     from .replication import Replication
@@ -47,7 +48,7 @@ class Roles:
         self,
         state: State,
         election: Election,
-        lease: Lease,
+        lease: Lease | LogLease,
         replication: Replication,
         transfer: Transfer,
         one_shot: OneShot,
@@ -123,6 +124,7 @@ class Roles:
         state.out.fact(RoleChanged(state.term, Role.LEADER.value))
         state.commit_from_ns = self._election.old_leases.waited_out_ns()
         self._election.end()
+        self._lease.begin()
         self._replication.start()
         state.noop_index = self._writes.append(Op.NOOP)
         self._replication.beat()

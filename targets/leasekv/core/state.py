@@ -70,6 +70,11 @@ class State:
     handover: Handover = field(default_factory=Handover)
 
     @property
+    def may_read(self) -> bool:
+        """Whether a leader has committed an entry of its own term."""
+        return self.commit_index >= self.noop_index
+
+    @property
     def moment(self) -> Moment:
         """This step's instant, on every clock of the node."""
         return self.moment_of(self.reading)

@@ -61,7 +61,7 @@ class Writes:
         if state.role is not Role.LEADER:
             self._refuse(client, request.id, Code.NOT_LEADER)
             return False
-        if state.handover.target is not None:
+        if state.handover.target is not None or not (state.rules.writes_at_once or state.may_read):
             self._refuse(client, request.id, Code.NOT_READY)
             return False
         if self.full():
@@ -80,7 +80,9 @@ class Writes:
     ) -> int:
         """Append an entry of this leader's term and return its index."""
         state = self._state
-        entry = Entry(state.log.last_index + 1, state.term, op, key, value)
+        span = state.moment.span
+        early_ns, late_ns = (None, None) if span is None else (span.earliest_ns, span.latest_ns)
+        entry = Entry(state.log.last_index + 1, state.term, op, key, value, early_ns, late_ns)
         state.log.append(entry)
         state.out.store((entry,))
         if op is Op.CONFIG and state.members.take((entry,)):
@@ -145,7 +147,8 @@ class Writes:
         term = state.log.term_at(state.applied_index)
         assert term is not None, "what was applied is in the log or is where it begins"
         membership = state.members.at(state.applied_index)
-        return Snapshot(state.applied_index, term, membership, self.machine.snapshot())
+        stamped_ns = state.log.stamped_ns
+        return Snapshot(state.applied_index, term, membership, stamped_ns, self.machine.snapshot())
 
     def apply_due(self) -> list[tuple[PendingRead, Any]]:
         """Apply what is due; return the reads that went through the log, with what they found."""
