@@ -245,13 +245,20 @@ class Gate:
         accepted.setblocking(False)
         relay = Relay(self, self._loop)
         self.relays.add(relay)
-        self.run(self._loop.connect_accepted_socket(lambda: relay.accepted, accepted))
+        task = self.run(self._loop.connect_accepted_socket(lambda: relay.accepted, accepted))
 
-    def run(self, work: Coroutine[object, object, object]) -> None:
+        def close(taken_up: asyncio.Task[object]) -> None:
+            if taken_up.cancelled():  # before its first step perhaps, when the socket is nobody's yet
+                accepted.close()
+
+        task.add_done_callback(close)
+
+    def run(self, work: Coroutine[object, object, object]) -> asyncio.Task[object]:
         """Run something that ends by itself."""
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     def close(self) -> None:
         """Reset everything and give the port back. Idempotent."""
