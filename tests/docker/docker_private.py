@@ -22,6 +22,7 @@ from targets.host.disk import unmount_all
 START_S: Final = 40.0
 STOP_S: Final = 20.0
 LOAD_S: Final = 120.0
+GROUPS: Final = Path("/sys/fs/cgroup")
 IN_ITS_NAMESPACE: Final = 'ip link set lo up && exec dockerd "$@"'
 
 
@@ -98,6 +99,9 @@ class PrivateEngine:
         self._log.close()
         unmount_all(self.home)  # a daemon that was killed leaves its containers' roots mounted
         shutil.rmtree(self.home)
+        for root, _, _ in os.walk(GROUPS, topdown=False):
+            if self.home.name in root:
+                Path(root).rmdir()
 
 
 def _children(pid: int) -> list[int]:
