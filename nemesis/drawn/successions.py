@@ -96,8 +96,8 @@ def disputed(draw: Draw) -> Episode:
         _cut_off(draw, "leader", nodes, Wait(draw.span(0, 3 * slowness)), name="turn-0"),
         _writes(draw, "leader", Wait(draw.span(0, 5))),
     ]
-    rival, lonely = "leader", draw.one_in(2)
-    turns = draw.rng.randint(3, 7)
+    rival, lonely = "leader", False
+    turns = draw.rng.randint(2, 4)
     for turn in range(1, turns + 1):
         rival = draw.rng.choice([each for each in rivals if each != rival])
         lonely = not lonely
