@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +14,7 @@ from targets.docker import netns, queues
 from targets.docker.engine import Engine, EngineAbsentError
 from targets.docker.project import SYSCTLS
 from targets.docker.template import compose_file, parse
+from targets.host.disk import Disk
 
 from .probes import Finding, Standing
 
@@ -20,24 +23,29 @@ if TYPE_CHECKING:
 
 BASE: Final = "debian:bookworm-slim"
 TRY_S: Final = 5.0
+FAR: Final = "leasekv, cuts, delays, clocks and full disks are not possible there"
 QUEUES: Final = "apt-get install libnetfilter-queue-dev; pip install 'lantern-chaos[nfqueue]'"
 
 
 def engine() -> Finding:
     """Ask the Docker engine."""
 
-    async def version() -> str:
+    async def version() -> tuple[str, str | None]:
         found = await Engine.connect()
         try:
-            return str(await found.call("say its version", lambda client: client.version()["Version"]))
+            said = await found.call("say its version", lambda client: client.version()["Version"])
+            return str(said), found.host
         finally:
             found.close()
 
     try:
-        said = asyncio.run(version())
+        said, host = asyncio.run(version())
     except EngineAbsentError as error:
         remedy = "start the daemon, and let your user at its socket"
         return Finding("engine", Standing.BROKEN, str(error), remedy)
+    if host is not None:
+        seen = f"engine {said} answers at {host}: if that is another machine, {FAR}"
+        return Finding("engine", Standing.LIMITED, seen, "for the rest run Lantern there")
     return Finding("engine", Standing.OK, f"engine {said} answers")
 
 
@@ -117,6 +125,34 @@ def delays() -> Finding:
     return Finding(name, Standing.OK, f"{gates}; packet queues (NFQUEUE) those of {rest}; {kernel}")
 
 
+def full_disk() -> Finding:
+    """Mount a disk as nodes have one, and make it full."""
+    with tempfile.TemporaryDirectory(prefix="lantern-doctor-") as place:
+        try:
+            disk = Disk(Path(place))
+        except OSError as error:
+            seen = (
+                f"no file system can be mounted for a node ({error.strerror}), so no disk is ever full"
+            )
+            return Finding(
+                "full-disk", Standing.LIMITED, seen, "run as root; else such faults are skipped"
+            )
+        try:
+            (Path(place) / "some").write_bytes(b"\0")
+            disk.set_room(0)
+            (Path(place) / "more").write_bytes(b"\0")
+        except OSError as error:
+            full = error.errno == errno.ENOSPC
+        else:
+            full = False
+        finally:
+            disk.remove()
+    if not full:
+        seen = "a file system without room took another byte"
+        return Finding("full-disk", Standing.LIMITED, seen, "disk faults cannot be trusted here")
+    return Finding("full-disk", Standing.OK, "a node's disk can be full: the kernel refuses with ENOSPC")
+
+
 def back_off() -> Finding:
     """Look whether held bytes are sent again soon after a heal."""
     missing = [name for name in SYSCTLS if not (Path("/proc/sys") / name.replace(".", "/")).exists()]
@@ -134,5 +170,6 @@ PROBES: Final[dict[str, Callable[[], Finding]]] = {
     "images": images,
     "cuts": cuts,
     "delays": delays,
+    "full-disk": full_disk,
     "back-off": back_off,
 }

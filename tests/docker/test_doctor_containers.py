@@ -2,6 +2,7 @@ import subprocess
 from typing import Any
 
 import pytest
+from docker_proxy import Proxy
 
 from harness.cli import container_probes
 from harness.cli.probes import Standing, tried
@@ -14,6 +15,8 @@ def test_a_host_with_an_engine_and_root_can_do_everything() -> None:
     findings = {name: tried(name, probe) for name, probe in container_probes.PROBES.items()}
     assert [name for name, one in findings.items() if one.standing is Standing.BROKEN] == []
     assert findings["cuts"].standing is Standing.OK
+    assert findings["full-disk"].standing is Standing.OK
+    assert "ENOSPC" in findings["full-disk"].reason
 
 
 @pytest.mark.filterwarnings(
@@ -64,3 +67,25 @@ def test_without_root_nothing_is_delayed(monkeypatch: pytest.MonkeyPatch) -> Non
     found = container_probes.delays()
     assert (found.standing, found.remedy) == (Standing.LIMITED, "run as root")
     assert found.reason.endswith("it needs root")
+
+
+def test_where_nothing_can_be_mounted_no_disk_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_path: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(container_probes, "Disk", refuse)
+    found = container_probes.full_disk()
+    assert found.standing is Standing.LIMITED
+    assert "Operation not permitted" in found.reason
+
+
+@pytest.mark.usefixtures("engine")
+def test_an_engine_reached_by_tcp_may_be_far_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    proxy = Proxy()
+    monkeypatch.setenv("DOCKER_HOST", proxy.host)
+    try:
+        found = container_probes.engine()
+    finally:
+        proxy.stop()
+    assert found.standing is Standing.LIMITED
+    assert "at 127.0.0.1: if that is another machine" in found.reason
