@@ -1,6 +1,7 @@
 """The instant that a violation is about: a node, and the lines at which it held its lease and answered.
 
-A history names the reads that prove it; an overlap and a broken promise name a lease holder and a time.
+A history names the reads that prove it; an overlap and a broken promise name a lease holder and a time,
+a broken invariant a line.
 """
 
 from __future__ import annotations
@@ -9,14 +10,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from checker.evidence import Checked
+from checker.evidence import Checked, ServedRead
+from checker.oracles.result import OracleOutcome
 from checker.proof import explain, served_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from checker.operations import Operation
-    from checker.oracles.result import OracleResult
+    from checker.oracles.result import Finding, OracleResult
     from checker.timeline import Timeline, Timelines
     from checker.verdict import Violation
 
@@ -72,19 +74,42 @@ def _checks(timeline: Timeline, served: int, called_ns: int) -> Iterator[int]:
 
 
 def of_findings(oracles: Sequence[OracleResult], timelines: Timelines) -> list[Incident]:
-    """Return the leases that oracles of evidence found wrong, each with its holder in the older term."""
+    """Return what oracles of evidence found wrong: leases with their holders, and answered reads."""
     found = (
-        _of_lease(timelines, finding.nodes[at], finding.terms[at], finding.during_ns)
+        _of_finding(told.kind, finding, timelines)
         for told in oracles
-        for at in _HOLDER.get(told.kind, ())
+        if told.outcome is OracleOutcome.VIOLATION
         for finding in told.findings
-        if finding.during_ns is not None and len(finding.nodes) == len(finding.terms) == 2
     )
     return [incident for incident in found if incident is not None]
 
 
-_HOLDER = {"lease-overlap": (0,), "promise": (1,)}
-"""Which of the two nodes of a finding holds the lease that should not be."""
+def _of_finding(kind: str, finding: Finding, timelines: Timelines) -> Incident | None:
+    match kind, finding.during_ns, finding.nodes, finding.terms:
+        case "lease-overlap", (start_ns, end_ns), (holder, _), (term, _):
+            return _of_lease(timelines, holder, term, (start_ns, end_ns))
+        case "promise", (start_ns, end_ns), (_, holder), (_, term):
+            return _of_lease(timelines, holder, term, (start_ns, end_ns))
+        case "invariant", (start_ns, end_ns), (node,), (*_, term):
+            return _of_line(timelines[node], term, (start_ns, end_ns))
+        case _:
+            return None
+
+
+def _of_line(timeline: Timeline, term: int, during_ns: tuple[int, int]) -> Incident:
+    """Return the read answered on a line of a state that was too old, if it is one."""
+    served = (
+        place
+        for place, read in timeline.facts(ServedRead)
+        if timeline.lines[place].true_ns == during_ns and read.applied_index < read.read_index
+    )
+    return Incident(
+        node=timeline.node,
+        term=term,
+        checks=(),
+        served=next(served, None),
+        at_true_ns=during_ns[1],
+    )
 
 
 def _of_lease(timelines: Timelines, node: str, term: int, during_ns: tuple[int, int]) -> Incident | None:

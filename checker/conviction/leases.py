@@ -152,8 +152,8 @@ def _wrong_parts(
     old = check.read_ns < shown_ns
     late = one.end_ns is None or check.until_ns > one.end_ns
     parts: list[tuple[bool, Breach]] = []
-    if check.clock is OwnClock.WALL:
-        what = f"measuring it on its wall clock; on its monotonic clock {over}"
+    if check.clock is not OwnClock.MONOTONIC:
+        what = f"measuring it on its {check.clock} clock; on its monotonic clock {over}"
         parts.append((not late, breach(("L13",), what, "lease-wall-clock")))
     if old:
         what = f"judging it at a reading {_ms(shown_ns - check.read_ns)} old; {over}"

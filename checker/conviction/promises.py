@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from checker.evidence import Booted, Checked, Promised, RoundAcked, RoundSent, Voted
+from checker.evidence import Booted, Checked, OwnClock, Promised, RoundAcked, RoundSent, Voted
 from checker.oracles.promise import supporters
 from checker.timeline import MS
 
@@ -72,7 +72,10 @@ def vote_breaches(
         for at, fact in timeline.facts(Promised)
         if boot.first <= at < place
     ]
-    written_ns = max((fact.until_ns for _, fact in made), default=None)
+    other = next((fact.clock for _, fact in made if fact.clock is not OwnClock.MONOTONIC), None)
+    written_ns = max(
+        (fact.until_ns for _, fact in made if fact.clock is OwnClock.MONOTONIC), default=None
+    )
     owed_ns = max((given_ns + owed.election_ns for given_ns, _ in made), default=None)
     himself = vote.candidate == voter
     whom = "itself" if himself else vote.candidate
@@ -84,6 +87,11 @@ def vote_breaches(
         return Breach(rules=rules, node=voter, term=vote.term, sentence=said, looks_like=looks_like)
 
     ignored = "F3" if himself else "F2"
+    if other is not None and owed_ns is not None and own_ns < owed_ns:
+        left = f"{_ms(owed_ns - own_ns)} of it were left on its monotonic clock"
+        what = f"having measured its promise on its {other} clock: {left}"
+        yield breach(("L13",), what, "promise-wall-clock")
+        return
     if written_ns is not None and own_ns < written_ns:
         left = f"its promise of silence had {_ms(written_ns - own_ns)} to run on its own clock"
         if vote.bound_until_ns is None:
