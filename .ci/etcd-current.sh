@@ -28,7 +28,7 @@ package build
 import _ "go.etcd.io/etcd/server/v3"
 END
 if ! (cd "$work" && timeout 300 go get "go.etcd.io/etcd/server/v3@$version" &&
-  CGO_ENABLED=0 timeout 300 go build -o context/etcd go.etcd.io/etcd/server/v3) >"$work/log" 2>&1; then
+  CGO_ENABLED=0 timeout 900 go build -o context/etcd go.etcd.io/etcd/server/v3) >"$work/log" 2>&1; then
   tail -3 "$work/log" >&2
   say "$version could not be built"
   exit 1
