@@ -111,7 +111,7 @@ class Voted(msgspec.Struct, frozen=True, tag="vote", tag_field="fact"):
 
     ``token``: the candidate showed a transfer token, its leader's word that it may be elected now.
     ``bound_until_ns`` is when the voter took its own promise to end, on its monotonic clock; evidence of
-    older nodes does not tell.
+    older nodes does not tell. ``left_ns`` is how long, by that clock, it takes others' leases to last.
     """
 
     term: int
@@ -121,6 +121,7 @@ class Voted(msgspec.Struct, frozen=True, tag="vote", tag_field="fact"):
     reason: str | None
     token: bool = False
     bound_until_ns: int | None = None
+    left_ns: int = 0
 
 
 class TermChanged(msgspec.Struct, frozen=True, tag="term", tag_field="fact"):

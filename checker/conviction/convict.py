@@ -1,10 +1,10 @@
 """From a violation to the rule it broke.
 
 An answer is taken apart in the order in which it came about: the grounds of its index (`indexes`), the
-lease it rested on (`leases`), and, if a right node would have answered too, the promises that should
-have kept a newer leader away while that lease lived (`promises`). The first that contradicts a rule
-convicts it. Only contradictions that this very answer rests on count: what else went wrong in the run
-convicts nobody.
+lease it rested on (`leases`), and, if a right node would have answered too, what should have kept a
+newer leader away while that lease lived: promises (`promises`) or, where voting is free, its waiting
+(`waits`). The first that contradicts a rule convicts it. Only contradictions that this very answer rests
+on count: what else went wrong in the run convicts nobody.
 
 If nothing is contradicted, that is said, with what leases, promises and votes there were, and whether a
 clock ran beyond the declared bound: no rule holds beyond it.
@@ -24,6 +24,7 @@ from .leases import Judged, judged_checks, lease_breaches
 from .owed import Family
 from .promises import promise_breaches
 from .said import Breach, Certainty, Conviction, of_breach
+from .waits import wait_breaches
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,10 +74,12 @@ class Court:
             places=incident.checks,
             own_ns=incident.own_ns,
         )
-        if found or Family.PROMISE not in owed.families:
-            return found
         last, until_ns = incident.checks[-1], incident.at_true_ns
-        return promise_breaches(timelines, node, last, until_true_ns=until_ns, owed=owed)
+        if not found and Family.PROMISE in owed.families:
+            found = promise_breaches(timelines, node, last, until_true_ns=until_ns, owed=owed)
+        if not found and Family.WAIT in owed.families:
+            found = wait_breaches(timelines, node, last, until_true_ns=until_ns, owed=owed)
+        return found
 
     def _checks(self) -> dict[str, list[Judged]]:
         if not self._judged:

@@ -1,7 +1,8 @@
 """What the declared policy owes: the only thing besides evidence that a conviction may rest on.
 
-Rules go by the ids of the catalog: F what followers promise, L what a leader's lease is worth, R how a
-read gets its index. A policy owes families of them; of a family that it does not owe nobody is accused.
+Rules go by the ids of the catalog: F what followers promise, L what a leader's lease is worth, W what a
+new leader waits for, R how a read gets its index. A policy owes families of them; of a family that it
+does not owe nobody is accused.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ class Family(StrEnum):
     """Rules that stand or fall together in a policy.
 
     ``PROMISE``: voters keep silent for E after every round (F1 to F5). ``LEASE``: rounds that a majority
-    acknowledged renew a lease of length D on the monotonic clock (L2 to L13). ``INDEX``: a read sees all
-    that was committed when it arrived, by a quorum's word (L1, R1 to R7).
+    acknowledged renew a lease of length D on the monotonic clock (L2 to L13). ``INDEX``: a read sees
+    all that was committed when it arrived, by a quorum's word (L1, R1 to R7). ``WAIT``: voting is free,
+    and a new leader commits nothing before the leases that its voters know of are over (W1, W2).
     """
 
     PROMISE = "promise"
     LEASE = "lease"
     INDEX = "index"
+    WAIT = "wait"
 
 
 class Terms(msgspec.Struct, frozen=True):
@@ -56,6 +59,11 @@ class Owed(msgspec.Struct, frozen=True, kw_only=True):
         """L12: D, the longest lease that outlives no promise, while clocks keep within their bound."""
         shrunk = self.election_ns * (PPM - self.drift_ppm) // (PPM + self.drift_ppm)
         return shrunk - self.margin_ns
+
+    @property
+    def reckoned_ns(self) -> int:
+        """W1: how long a lease may last, on another node's clock, after that node heard its round."""
+        return self.lease_ns * (PPM + self.drift_ppm) // (PPM - self.drift_ppm)
 
     @property
     def promise_true_ns(self) -> int:

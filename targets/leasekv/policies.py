@@ -95,7 +95,7 @@ _ALL: Final = (
             name="newleader-waits",
             claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
             owes=frozenset(Oracle) - {Oracle.PROMISE},
-            terms=_terms(Family.LEASE, Family.INDEX),
+            terms=_terms(Family.LEASE, Family.WAIT, Family.INDEX),
             about="Voting is free; a new leader waits for the old leases that its voters know of.",
         ),
         rules=msgspec.structs.replace(

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 WORDS = {"true": True, "false": False, "-": None}
 NAMES = {"voters", "incoming", "learners"}
-IN_NS = {"read", "until", "arrived", "bound_until", "size"}
+IN_NS = {"left", "read", "until", "arrived", "bound_until", "size"}
 
 
 class Script:

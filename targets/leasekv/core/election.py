@@ -141,7 +141,8 @@ class Election:
 
     def _note(self, candidate: str, *, pre: bool, refused: str | None, token: bool = False) -> None:
         term, granted = self._state.term, refused is None
-        fact = Voted(term, candidate, pre, granted, refused, token, self.promise.mono_until_ns)
+        bound_ns, left_ns = self.promise.mono_until_ns, self.old_leases.left_ns(candidate)
+        fact = Voted(term, candidate, pre, granted, refused, token, bound_ns, left_ns)
         self._state.out.fact(fact)
 
     def end(self) -> None:
