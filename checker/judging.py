@@ -16,16 +16,18 @@ from checker.part import together
 from checker.search import generic, register
 from checker.search.run import REGISTERS
 from checker.searching import NOT_LOOKED_AT, Answer, Search, Searches
-from checker.values import tag
 from checker.verdict import KeyVerdict, Method, Outcome, Violation
+from checker.zones.batch import batch
 from checker.zones.decide import Blocks, Conflict, Fits, Unsure, decide
+from checker.zones.lower import IS_PAIR
+from checker.zones.many import DoesNotFit, all_fit
 from checker.zones.witness import linearization
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from checker.budget import Meter
-    from checker.part import Share
+    from checker.part import Share, Together
     from checker.zones.lower import Lowered
 
 _BATCH_KEYS_MIN = 4
@@ -51,7 +53,7 @@ class Judging:
     def run(self) -> None:
         """Give every share its verdict."""
         left: list[Search] = []
-        if self._worth_batching():
+        if len(self.shares) > 1 and type(self.shares[0].model) in REGISTERS and not self.paranoid:
             self._together()
         for place, share in enumerate(self.shares):
             if place in self._verdicts:
@@ -67,28 +69,24 @@ class Judging:
         for each, answer in searches.run(left, self._stop):
             self._accept(each, answer)
 
-    def _worth_batching(self) -> bool:
-        """Return whether there are many registers, and small ones."""
-        shares = self.shares
-        if len(shares) < _BATCH_KEYS_MIN or type(shares[0].model) not in REGISTERS or self.paranoid:
-            return False
-        return len(shares[0].history) < _BATCH_OPERATIONS_MAX * len(shares)
-
     def _together(self) -> None:
         """Pass all keys at once, if they all do; if one is in conflict, judge it before the others."""
-        lowered = together(self.shares)
-        if lowered is None:
-            return
-        decision = decide(lowered)
-        match decision:
-            case Fits(blocks) if blocks.sides is None or not blocks.sides.fillers:
-                for place, share in enumerate(self.shares):
-                    self._conclude(place, Method.ZONES, Outcome.PASS, witness=_by_zones_again(share))
-            case Conflict(values=[(key, _), *_]) if not self.all_keys:
-                place = next(place for place, share in enumerate(self.shares) if tag(share.key) == key)
-                self._by_zones(place, self.shares[place])
-            case _:
-                pass
+        columns = together(self.shares)
+        fit = False
+        try:
+            if 1 not in columns.lowered.codes.translate(IS_PAIR):
+                fit = all_fit(*columns)
+            elif len(self.shares) >= _BATCH_KEYS_MIN and len(columns.keys) < _BATCH_OPERATIONS_MAX * len(
+                self.shares
+            ):
+                fit = _batched(columns)
+        except DoesNotFit as wrong:
+            if not self.all_keys:
+                at = columns.names.index(wrong.key)
+                self._by_zones(at, self.shares[at])
+        if fit:
+            for place, share in enumerate(self.shares):
+                self._conclude(place, Method.ZONES, Outcome.PASS, witness=_by_zones_again(share))
 
     def _stop(self) -> str | None:
         if self.violations and not self.all_keys:
@@ -212,6 +210,18 @@ class Judging:
             reason=reason,
             witness=witness,
         )
+
+
+def _batched(columns: Together) -> bool:
+    lowered = batch(*columns)
+    decision = None if lowered is None else decide(lowered)
+    match decision:
+        case Fits(blocks):
+            return blocks.sides is None or not blocks.sides.fillers
+        case Conflict(values=[(key, _), *_]):
+            raise DoesNotFit(key)
+        case _:
+            return False
 
 
 def _by_zones_again(share: Share) -> Callable[[], tuple[int, ...]]:

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -20,7 +20,6 @@ from checker.errors import MalformedHistory, ModelError
 from checker.models.model import Model, untag
 from checker.operations import History
 from checker.values import all_plain, tag
-from checker.zones.batch import batch
 from checker.zones.lower import IS_SOMETHING, Code, Lowered, code_table, drop_wild_reads
 
 if TYPE_CHECKING:
@@ -116,8 +115,16 @@ class Share(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return lowered, positions
 
 
-def together(shares: Sequence[Share]) -> Lowered | None:
-    """Return the operations of all ``shares`` of a history as those of one register; see `batch`."""
+class Together(NamedTuple):
+    """Several registers of a history in columns: the tagged key of each operation, each key once."""
+
+    lowered: Lowered
+    keys: Sequence[Hashable]
+    names: Sequence[Hashable]
+
+
+def together(shares: Sequence[Share]) -> Together:
+    """Return the operations of all ``shares`` of a history, which are registers."""
     history, first = shares[0].history, shares[0]
     names = [tag(share.key) for share in shares]
     keys = history.key if all_plain(history.key) else list(map(tag, history.key))
@@ -132,15 +139,7 @@ def together(shares: Sequence[Share]) -> Lowered | None:
     if Code.NOTHING in lowered.codes:
         keys = list(compress(keys, lowered.codes.translate(IS_SOMETHING)))
         lowered = lowered.without_nothing()
-    return batch(
-        keys,
-        names,
-        first.start,
-        codes=lowered.codes,
-        values=lowered.values,
-        calls=lowered.calls,
-        returns=lowered.returns,
-    )
+    return Together(lowered, keys, names)
 
 
 def judge(model: Model, op: Operation, *, name: str) -> None:

@@ -16,18 +16,24 @@ if TYPE_CHECKING:
 
 
 def thrown(
-    dice: Dice, *, operations_max: int = 9, repeats: float = 0.25, conventions: Conventions | None = None
+    dice: Dice,
+    *,
+    operations_max: int = 9,
+    repeats: float = 0.25,
+    cas: tuple[float, ...] = (0.0, 0.3, 0.5),
+    conventions: Conventions | None = None,
 ) -> History:
     """Return a small history of a cas-register, linearizable or not.
 
     Most are simulated (an instant inside each interval) and half of those then spoiled by one read; the
-    others are drawn blindly. ``repeats``: the share of histories in which values may be written twice.
+    others are drawn blindly. ``repeats``: the share of histories in which values may be written twice;
+    ``cas``: shares of cas to choose from.
     Stamps collide often: equal ones are where algorithms go wrong.
     """
     count = dice.randint(1, operations_max)
     clients = dice.randint(1, 4)
     unknown = dice.choice((0.0, 0.0, 0.2, 0.5))
-    cas = dice.choice((0.0, 0.3, 0.5))
+    cas_share = dice.choice(cas)
     span = dice.choice((3, 6, 12))
     gap = dice.randint(0, 1)
     may_repeat = dice.random() < repeats
@@ -39,7 +45,7 @@ def thrown(
         call = free[client] + dice.randint(0, 3)
         draft = _Draft(call, call + dice.randint(0, span), dice.random() < unknown)
         free[client] = draft.back + gap
-        draft.choose(dice, cas=cas, values=values, may_repeat=may_repeat)
+        draft.choose(dice, cas=cas_share, values=values, may_repeat=may_repeat)
         drafts.append(draft)
     if dice.random() < 0.7:
         _simulate(dice, drafts)
@@ -159,6 +165,32 @@ def crowded(dice: Dice) -> History:
             events.append((back, 1, line))
     events.sort(key=lambda event: event[:2])
     return pair([(n, line) for n, (_, _, line) in enumerate(events, 1)], name="crowded")
+
+
+def starved(dice: Dice) -> History:
+    """Return a history of few values in which much is read of what unknown ends may have left."""
+    values, clients = dice.randint(2, 3), dice.randint(2, 4)
+    events: list[tuple[int, int, Line]] = []
+    now = 0
+    for number in range(dice.randint(4, 12)):
+        now += dice.randint(0, 2)
+        f: str = dice.choice(("write", "cas"))
+        new = dice.randint(0, values - 1)
+        told: Any = new if f == "write" else [dice.randint(0, values - 1), new]
+        events.append((now, 0, Line(process=f"u{number}", type="invoke", f=f, value=told, time_ns=now)))
+    free = [now // 2] * clients
+    for _ in range(dice.randint(10, 22)):
+        client = dice.randint(0, clients - 1)
+        call = free[client] + dice.randint(0, 2)
+        back = call + dice.randint(0, 5)
+        free[client] = back + 1
+        f = "read" if dice.random() < 0.7 else "write"
+        value = dice.randint(0, values - 1)
+        asked = None if f == "read" else value
+        events.append((call, 0, Line(process=client, type="invoke", f=f, value=asked, time_ns=call)))
+        events.append((back, 1, Line(process=client, type="ok", f=f, value=value, time_ns=back)))
+    events.sort(key=lambda event: event[:2])
+    return pair([(n, line) for n, (_, _, line) in enumerate(events, 1)], name="starved")
 
 
 def merged(histories: Sequence[History]) -> History:

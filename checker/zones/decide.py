@@ -245,10 +245,7 @@ def _glue(clusters: Clusters, chain: list[int], first: list[int], last: list[int
     """Check a chain group by group, and give its first cluster the stamps of the whole."""
     latest, earliest = last[chain[0]], first[chain[0]]
     for at, cluster in enumerate(chain[1:], 1):
-        written = clusters.write_call[cluster]
-        if clusters.write_return[cluster] < latest or clusters.read_return[cluster] < max(
-            latest, written
-        ):
+        if clusters.write_return[cluster] < latest or clusters.read_return[cluster] < latest:
             return Conflict(Wrong.BACKWARD, tuple(chain[: at + 1]))
         latest = max(latest, last[cluster])
         earliest = min(earliest, first[cluster])

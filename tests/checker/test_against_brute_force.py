@@ -14,7 +14,7 @@ from checker.conventions import Ties
 from checker.part import Part, divide
 from checker.search import brute, generic
 from checker.search import register as register_search
-from checker.testing import crowded, merged, thrown
+from checker.testing import crowded, merged, starved, thrown
 from checker.verdict import worst
 from checker.zones.decide import Conflict, Fits, Unsure, decide
 from checker.zones.lower import lower
@@ -111,7 +111,7 @@ def compare_searches(seed: str, count: int) -> Counter[str]:
     dice = random.Random(seed)
     seen: Counter[str] = Counter()
     for number in range(count):
-        history = crowded(dice)
+        history = starved(dice) if number % 2 else crowded(dice)
         part = part_of(history)
         searching = generic.search(part.model, part.operations, part.start, part.calls, part.returns)
         plain = to_the_end(searching, configurations_max=20_000)
@@ -186,6 +186,30 @@ def test_many_small_keys_at_once_get_the_verdicts_that_each_gets_alone() -> None
         seen[f"{alone.value} {report.keys[0].method.value} {report.keys[0].seconds == 0}"] += 1
     assert seen["pass zones True"] > 500
     assert sum(many for name, many in seen.items() if name.startswith("violation")) > 300
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("apart", [True, False])
+def test_many_keys_of_reads_and_writes_at_once_get_the_verdict_that_each_gets_alone(
+    apart: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    dice = random.Random(f"many {apart}")
+    seen: Counter[str] = Counter()
+    for _ in range(2_000):
+        whole = merged([thrown(dice, repeats=0.02, cas=(0.0,)) for _ in range(dice.randint(2, 4))])
+        if apart:  # no value is written on two keys
+            keys, values = whole.key, whole.value
+            values[:] = [v and 100 * k + v for k, v in zip(keys, values, strict=True)]
+        reads = [i for i, op in enumerate(whole) if op.f == "read"]
+        if reads and dice.random() < 0.2:
+            whole.value[dice.choice(reads)] = dice.choice([*whole.value, 999])
+        alone = check(whole, model="register", all_keys=True, paranoid=True)
+        bad = {key.key for key in alone.keys if key.outcome is Outcome.VIOLATION}
+        report = check(whole, model="register", all_keys=dice.random() < 0.3)
+        assert report.outcome is alone.outcome
+        assert report.violation is None or report.violation.key in bad
+        seen[report.outcome.value] += 1
+    assert min(seen.values()) > 300
 
 
 def certificates(seed: str, count: int) -> Counter[int]:
