@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from targets.cluster import ClockBend, Link
+from targets.cluster import ClockBend, Link, Roster
 
 
 class _Fault(msgspec.Struct, frozen=True, tag_field="kind"):
@@ -24,6 +24,8 @@ class _Fault(msgspec.Struct, frozen=True, tag_field="kind"):
     """Whether a node's process ends of it, at once or later."""
     stops_nodes: ClassVar[bool] = False
     """Whether a node's process is stopped by it."""
+    heals_slowly: ClassVar[bool] = False
+    """Whether a node has to start, or a leader to be elected, before it is healed."""
     heal_rank: ClassVar[int] = 4
     """When its turn comes in the final heal: a frozen node can do nothing that it is asked for."""
 
@@ -99,6 +101,7 @@ class Kill(NodesFault, frozen=True, tag="kill"):
 
     called: ClassVar = "kill"
     ends_nodes: ClassVar[bool] = True
+    heals_slowly: ClassVar[bool] = True
     heal_rank: ClassVar[int] = 1
 
 
@@ -140,11 +143,48 @@ class FillDisk(NodesFault, frozen=True, tag="fill"):
 
     called: ClassVar = "full disk"
     ends_nodes: ClassVar[bool] = True
+    heals_slowly: ClassVar[bool] = True
     heal_rank: ClassVar[int] = 2
 
 
+class Transfer(NodesFault, frozen=True, tag="transfer"):
+    """Ask nodes to hand leadership over to another one; nothing to heal."""
+
+    to: str
+
+    called: ClassVar = "transfer"
+    lasts: ClassVar[bool] = False
+
+
+class ChangeMembers(NodesFault, frozen=True, tag="membership"):
+    """Ask nodes to go over to other voters and learners; heals by the first voters again."""
+
+    members: Roster
+
+    called: ClassVar = "change of members"
+    heals_slowly: ClassVar[bool] = True
+    heal_rank: ClassVar[int] = 5
+
+
+class StopTime(NodesFault, frozen=True, tag="time-service"):
+    """Keep nodes from hearing their time service, so that what they know of the time gets vaguer."""
+
+    called: ClassVar = "silence of the time service"
+
+
 OnLinks = Cut | Slow
-OnNodes = Pause | Kill | BendClock | Campaign | SlowApply | SlowSync | FillDisk
+OnNodes = (
+    Pause
+    | Kill
+    | BendClock
+    | Campaign
+    | SlowApply
+    | SlowSync
+    | FillDisk
+    | Transfer
+    | ChangeMembers
+    | StopTime
+)
 Fault = OnLinks | OnNodes
 
 

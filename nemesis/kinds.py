@@ -1,24 +1,25 @@
 """The table of what can be done to nodes: how each step is read, written, and made into faults.
 
-A step says whom it is about and, of some kinds, how much: a delay, or a bend of the clock. So there are
-three forms of steps; a new kind of one of the first two forms is one more class in `nemesis.schedule`
-and one more entry of ``KINDS``.
+A step says whom it is about and, of some kinds, how much (a delay, a bend of the clock) or who else has
+a part in it. A new kind that is only about whom, or about a delay, is one more class in
+`nemesis.schedule` and one more entry of ``KINDS``.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from targets.cluster import ClockBend
+from targets.cluster import ClockBend, Roster
 
 from . import fields
-from .faults import BendClock
+from .faults import BendClock, ChangeMembers, Transfer
 from .schedule import (
     BendAt,
     CampaignAt,
     FillAt,
     KillAt,
     LateAt,
+    MembersAt,
     NodesAt,
     PauseAt,
     Rate,
@@ -26,10 +27,12 @@ from .schedule import (
     SlowApplyAt,
     SlowSyncAt,
     Span,
+    StopTimeAt,
+    TransferAt,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from .faults import OnNodes
     from .fields import Fields
@@ -42,6 +45,9 @@ _ALL: Final[tuple[type[NodesAt], ...]] = (
     SlowApplyAt,
     SlowSyncAt,
     FillAt,
+    TransferAt,
+    MembersAt,
+    StopTimeAt,
 )
 
 
@@ -59,6 +65,12 @@ def read(given: Fields, kind: type[NodesAt]) -> NodesAt:
     target = fields.words(given.need("target"), given.at("target"))
     if issubclass(kind, BendAt):
         return _read_bend(given, target)
+    if issubclass(kind, TransferAt):
+        return TransferAt(target, fields.word(given.need("to"), given.at("to")))
+    if issubclass(kind, MembersAt):
+        voters = fields.words(given.need("voters"), given.at("voters"))
+        named = fields.words(given.take("learners"), given.at("learners")) if "learners" in given else ()
+        return MembersAt(target, voters, named)
     if issubclass(kind, LateAt):
         return kind(target, fields.span(given.need("delay"), given.at("delay")))
     return kind(target)
@@ -84,14 +96,23 @@ def written(do: NodesAt) -> dict[str, Any]:
             return said | {key: fields.amount(each) for key, each in bend.items() if each is not None}
         case LateAt(delay=delay):
             return said | {"delay": fields.amount(delay)}
+        case TransferAt(to=to):
+            return said | {"to": to}
+        case MembersAt(voters=voters, learners=learners):
+            others = {"learners": fields.names(learners)} if learners else {}
+            return said | {"voters": fields.names(voters)} | others
         case _:
             return said
 
 
 def faults(
-    do: NodesAt, nodes: Sequence[str], *, election_ns: int, drift_ppm: int
+    do: NodesAt, resolve: Callable[[Sequence[str]], tuple[str, ...]], *, election_ns: int, drift_ppm: int
 ) -> tuple[OnNodes, ...]:
-    """Return the faults that a step makes of these nodes: one, or one a node where they are apart."""
+    """Return the faults that a step makes: one, or one a node where they are apart.
+
+    ``resolve`` says which nodes are meant by roles.
+    """
+    nodes = resolve(do.target)
     much: tuple[Any, ...] = ()
     match do:
         case BendAt(rate=rate, wall=wall):
@@ -99,6 +120,10 @@ def faults(
             much = (ClockBend(rate_ppm, 0 if wall is None else wall.ns(election_ns)),)
         case LateAt(delay=delay):
             much = (delay.ns(election_ns),)
+        case TransferAt(to=to):
+            much = resolve((to,))
+        case MembersAt(voters=voters, learners=learners):
+            much = (Roster(resolve(voters), (), resolve(learners)),)
         case _:
             pass
     made: Any = do.makes
@@ -114,6 +139,10 @@ def step_of(fault: OnNodes) -> NodesAt:
         if bend.rate_ppm:
             return BendAt(fault.nodes, rate=Rate(bend.rate_ppm / 1e6))
         return BendAt(fault.nodes, wall=Span(bend.wall_offset_ns / 1e9))
+    if isinstance(fault, Transfer):
+        return TransferAt(fault.nodes, fault.to)
+    if isinstance(fault, ChangeMembers):
+        return MembersAt(fault.nodes, fault.members.voters, fault.members.learners)
     late = (Span(fault.delay_ns / 1e9),) if hasattr(fault, "delay_ns") else ()
     step: NodesAt = kind(fault.nodes, *late)
     return step

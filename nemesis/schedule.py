@@ -16,7 +16,20 @@ from typing import ClassVar, Final
 
 import msgspec
 
-from .faults import BendClock, Campaign, FillDisk, Flight, Kill, NodesFault, Pause, SlowApply, SlowSync
+from .faults import (
+    BendClock,
+    Campaign,
+    ChangeMembers,
+    FillDisk,
+    Flight,
+    Kill,
+    NodesFault,
+    Pause,
+    SlowApply,
+    SlowSync,
+    StopTime,
+    Transfer,
+)
 from .grudges import Shape, Side
 
 SCHEDULE_SCHEMA: Final = 1
@@ -190,6 +203,29 @@ class FillAt(NodesAt, frozen=True):
     """Leave these nodes' disks no room; the heal starts what has ended of it."""
 
     makes: ClassVar = FillDisk
+
+
+class TransferAt(NodesAt, frozen=True):
+    """Ask these nodes to hand leadership over to a role or node."""
+
+    to: str
+
+    makes: ClassVar = Transfer
+
+
+class MembersAt(NodesAt, frozen=True):
+    """Ask these nodes to go over to these voters and learners, roles or nodes; undone by the heal."""
+
+    voters: tuple[str, ...]
+    learners: tuple[str, ...] = ()
+
+    makes: ClassVar = ChangeMembers
+
+
+class StopTimeAt(NodesAt, frozen=True):
+    """Keep these nodes from hearing their time service."""
+
+    makes: ClassVar = StopTime
 
 
 class CutAt(msgspec.Struct, frozen=True):

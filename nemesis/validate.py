@@ -27,6 +27,7 @@ from .schedule import (
     EventName,
     For,
     HealOf,
+    MembersAt,
     NamedLinks,
     NodesAt,
     ProbeAt,
@@ -35,6 +36,7 @@ from .schedule import (
     ShapedLinks,
     SlowAt,
     Step,
+    TransferAt,
     Wait,
 )
 
@@ -129,21 +131,31 @@ class _Check:
                 pass
             case NodesAt(target) | ProbeAt(_, target):
                 self._targets(place, target)
+        match step.do:
+            case TransferAt(to=to):
+                self._one(place, "to", to, "leadership is handed over to one node")
+            case MembersAt(voters=voters, learners=learners):
+                self._targets(place, voters, key="voters")
+                self._targets(place, learners, key="learners")
+            case _:
+                pass
 
     def _shape(self, place: int, links: ShapedLinks) -> None:
         """Refuse a shape around nobody or around many, and one that does not exist for clients."""
         if links.centre is not None:
-            self._name(place, "target", links.centre)
-            if len(roles(links.centre, self.nodes)) != 1:
-                raise self._error(
-                    place, "target", f"a shape has one node at its centre, not {links.centre}"
-                )
+            self._one(place, "target", links.centre, "a shape has one node at its centre")
         if links.side is Side.CLIENTS and links.shape not in ONE_NODE_SHAPES:
             raise self._error(place, "side", f"{links.shape} has no form between a node and its clients")
 
-    def _targets(self, place: int, target: tuple[str, ...]) -> None:
+    def _one(self, place: int, key: str, name: str, why: str) -> None:
+        """Refuse a name that stands for many."""
+        self._name(place, key, name)
+        if len(roles(name, self.nodes)) != 1:
+            raise self._error(place, key, f"{why}, not {name}")
+
+    def _targets(self, place: int, target: tuple[str, ...], *, key: str = "target") -> None:
         for name in target:
-            self._name(place, "target", name)
+            self._name(place, key, name)
 
     def _name(self, place: int, key: str, name: str, *, clients: bool = False) -> None:
         if name in (LEADER, NEW_LEADER, FOLLOWERS, ALL) or (clients and name == CLIENTS):

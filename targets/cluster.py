@@ -36,11 +36,21 @@ class Role(StrEnum):
     LEADER = "leader"
 
 
+class Roster(msgspec.Struct, frozen=True):
+    """Who takes part by a node's log; ``incoming`` voters stand beside those they are to replace."""
+
+    voters: tuple[str, ...]
+    incoming: tuple[str, ...] = ()
+    learners: tuple[str, ...] = ()
+
+
 class NodeStatus(msgspec.Struct, frozen=True):
     """What a node says of itself when asked on its admin socket.
 
     ``lease_remaining_ns`` is on the node's own clock, None where it believes in no lease.
     ``true_ns`` is CLOCK_MONOTONIC_RAW, read by the node itself past any fake, beside ``own``.
+    ``members`` is None where a system does not tell; ``handing_over_to`` is whom a leader is handing
+    its leadership over to.
     """
 
     node: str
@@ -53,6 +63,13 @@ class NodeStatus(msgspec.Struct, frozen=True):
     own: Reading
     true_ns: int
     boot: int = 1
+    members: Roster | None = None
+    handing_over_to: str | None = None
+
+    def expects(self, node: str) -> bool:
+        """Tell whether ``node`` has a part in the cluster, as far as this node knows."""
+        told = self.members
+        return told is None or node in (*told.voters, *told.incoming, *told.learners)
 
 
 class Link(msgspec.Struct, frozen=True, order=True):
@@ -128,6 +145,9 @@ class Primitive(StrEnum):
     APPLY_DELAY = "apply-delay"
     SYNC_DELAY = "sync-delay"
     DISK_ROOM = "disk-room"
+    TRANSFER = "transfer"
+    MEMBERSHIP = "membership"
+    TIME_SERVICE = "time-service"
 
 
 class Unsupported(Exception):  # noqa: N818 - an answer, not a failure
@@ -218,3 +238,18 @@ class Cluster(Protocol):
 
         A write for which there is no room fails, and the node ends and says why.
         """
+
+    async def hand_over(self, node: str, target: str) -> None:
+        """Ask the node to hand leadership over to ``target``; one that does not lead does nothing."""
+
+    async def reconfigure(self, node: str, members: Roster) -> None:
+        """Ask the node to go over to these voters and learners; one that does not lead does nothing."""
+
+    async def restore_members(self) -> None:
+        """Have whoever leads go back to the voters that the cluster began with; return once it is so.
+
+        A leader may have to be elected first, and another change to end, so it is asked again and again.
+        """
+
+    async def set_time_service(self, node: str, *, heard: bool) -> None:
+        """Let the node hear its time service, as after every start, or not."""

@@ -17,17 +17,26 @@ if TYPE_CHECKING:
 
     from targets.host.runtime import Runtime
 
-    from .cluster import Address, NodeStatus
+    from .cluster import Address, NodeStatus, Roster
 
 NO_CLOCK: Final = "its clock is read past any preload, or was not armed: bending it would have no effect"
 CLOCK_ERROR_NS_MAX: Final = 20_000_000
 
 NO_KNOB: Final = "it has no such knob"
+NO_MEMBERS: Final = "it cannot be asked to hand over leadership, or for other voters"
+NO_TIME_SERVICE: Final = "no time service speaks to its nodes"
 
 _CLOCKS: Final = frozenset({Primitive.CLOCK_RATE, Primitive.CLOCK_WALL})
 _KNOBS: Final = frozenset(
     {Primitive.CAMPAIGN, Primitive.APPLY_DELAY, Primitive.SYNC_DELAY, Primitive.DISK_ROOM}
 )
+_ABSENT: Final = {
+    **dict.fromkeys(_CLOCKS, NO_CLOCK),
+    **dict.fromkeys(_KNOBS, NO_KNOB),
+    Primitive.TRANSFER: NO_MEMBERS,
+    Primitive.MEMBERSHIP: NO_MEMBERS,
+    Primitive.TIME_SERVICE: NO_TIME_SERVICE,
+}
 
 
 class System(Protocol):
@@ -67,6 +76,18 @@ class System(Protocol):
     async def set_disk_room(self, node: str, room_bytes: int | None) -> None:
         """Leave a node's disk only so much room, or raise `Unsupported`."""
 
+    async def hand_over(self, node: str, target: str) -> None:
+        """Have a node hand leadership over, or raise `Unsupported`."""
+
+    async def reconfigure(self, node: str, members: Roster) -> None:
+        """Have a node that leads go over to other voters and learners, or raise `Unsupported`."""
+
+    async def restore_members(self) -> None:
+        """Return once the voters that the cluster began with are in force again."""
+
+    async def set_time_service(self, node: str, *, heard: bool) -> None:
+        """Let a node hear its time service or not, or raise `Unsupported`."""
+
     def close(self) -> None:
         """Let go of every connection."""
 
@@ -100,7 +121,7 @@ class PlainSystem:
 
     def unsupported(self, primitive: Primitive) -> str | None:
         """Return why it cannot do what only it could do."""
-        return NO_CLOCK if primitive in _CLOCKS else NO_KNOB if primitive in _KNOBS else None
+        return _ABSENT.get(primitive)
 
     def bend_clock(self, node: str, bend: ClockBend) -> None:
         """Refuse, unless it is the heal of nothing."""
@@ -130,6 +151,22 @@ class PlainSystem:
         """Refuse, unless it is the heal of nothing."""
         if room_bytes is not None:
             raise Unsupported(f"{node}: {NO_KNOB}")
+
+    async def hand_over(self, node: str, target: str) -> None:
+        """Refuse."""
+        raise Unsupported(f"{node} cannot hand over to {target}: {NO_MEMBERS}")
+
+    async def reconfigure(self, node: str, members: Roster) -> None:
+        """Refuse."""
+        raise Unsupported(f"{node} cannot go over to {', '.join(members.voters)}: {NO_MEMBERS}")
+
+    async def restore_members(self) -> None:
+        """Do nothing: they never changed."""
+
+    async def set_time_service(self, node: str, *, heard: bool) -> None:
+        """Refuse, unless it is the heal of nothing."""
+        if not heard:
+            raise Unsupported(f"{node}: {NO_TIME_SERVICE}")
 
     def close(self) -> None:
         """Hold no connection."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -60,11 +60,12 @@ class Mode(msgspec.Struct, frozen=True, kw_only=True):
 class Mistake(msgspec.Struct, frozen=True, kw_only=True):
     """A wrong rule that can be planted, with what it takes to show it.
 
-    ``policy`` is the mode it is planted in, ``nodes`` the size of the cluster that shows it, ``places``
+    ``policy`` is the mode it is planted in, ``nodes`` the size of the cluster that shows it and
+    ``voters`` how many of them vote to begin with (0: all), ``places``
     where it can be shown. ``rule`` is the id of the rule it breaks, ``also_breaks`` those that go with
     it; ``also_off`` are rules that would mask it and are switched off beside it. ``needs`` is what its
     aimed schedule does to the cluster, ``drift_ppm`` the rate bound such a run declares, ``clock`` the
-    clock it bends.
+    clock it bends. ``require`` is what a run must be held to besides, where nothing else can show it.
     """
 
     id: str
@@ -78,6 +79,8 @@ class Mistake(msgspec.Struct, frozen=True, kw_only=True):
     drift_ppm: int
     clock: ClockMode
     also_breaks: tuple[str, ...] = ()
+    voters: int = 0
+    require: tuple[Literal["availability"], ...] = ()
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +91,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     mistakes: tuple[str, ...]
     keep_rules: tuple[str, ...]
     node_names: tuple[str, ...]
+    voter_names: tuple[str, ...]
     clock: ClockMode
     election_ns: int
     heartbeat_ns: int
@@ -114,6 +118,7 @@ class UnfitError(Exception):
 TAKEN_BY_SOME: Final[Mapping[str, Place | None]] = MappingProxyType(
     {
         "keep_rules": None,
+        "voters": None,
         "readindex_one_in": None,
         "heartbeat_ns": None,
         "margin_ns": None,

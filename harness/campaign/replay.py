@@ -16,23 +16,19 @@ from nemesis.schedule import (
     After,
     At,
     Awaited,
-    BendAt,
-    CampaignAt,
     CutAt,
     Episode,
     EventName,
-    FillAt,
-    KillAt,
+    MembersAt,
     NamedLinks,
-    PauseAt,
+    NodesAt,
     ProbeAt,
     ProbeKind,
-    SlowApplyAt,
     SlowAt,
-    SlowSyncAt,
     Span,
     Step,
     TimeUnit,
+    TransferAt,
 )
 from targets.clock import SECOND
 
@@ -109,15 +105,11 @@ def _renamed(do: Any, roles: Mapping[str, str]) -> Any:
     match do:
         case CutAt(NamedLinks(sources, sinks)) | SlowAt(NamedLinks(sources, sinks)):
             return msgspec.structs.replace(do, links=NamedLinks(named(sources), named(sinks)))
-        case (
-            PauseAt(target)
-            | KillAt(target)
-            | CampaignAt(target)
-            | BendAt(target)
-            | SlowApplyAt(target)
-            | SlowSyncAt(target)
-            | FillAt(target)
-        ):
+        case TransferAt(target, to):
+            return TransferAt(named(target), *named((to,)))
+        case MembersAt(target, voters, learners):
+            return MembersAt(named(target), named(voters), named(learners))
+        case NodesAt(target):
             return msgspec.structs.replace(do, target=named(target))
         case _:
             return do

@@ -46,6 +46,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     drawn schedule; ``readindex_one_in`` 10 sends one read in ten through ReadIndex, 0 none;
     ``peer_delay_ns`` delays every link between peers, one way, whenever no fault shuts it;
     ``append_max`` is how many log entries travel from node to node in one message, at most;
+    ``voters`` is how many nodes vote to begin with, the first ones, 0 all of them;
     ``clock`` is the one clock that may be bent, ``drift_ppm`` the declared bound on a clock's rate
     error. ``check_s`` and ``check_mb`` bound the check. ``keep`` keeps what the nodes had on disk.
     ``target`` is a name of `targets.catalog`, or a Python file with the client of a cluster that runs
@@ -64,6 +65,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     mistakes: tuple[str, ...] = msgspec.field(name="mistake", default=())
     keep_rules: tuple[str, ...] = ()
     nodes: Annotated[int, msgspec.Meta(ge=1, le=9)] = 3
+    voters: Annotated[int, msgspec.Meta(ge=0, le=9)] = 0
     clients: Annotated[int, msgspec.Meta(ge=1, le=512)] = 12
     keys: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 4
     key_operations: Annotated[int, msgspec.Meta(ge=10, le=1_000_000)] = 300
@@ -99,6 +101,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def node_names(self) -> tuple[str, ...]:
         """The nodes' names, in order."""
         return tuple(f"n{number}" for number in range(1, self.nodes + 1))
+
+    @property
+    def voter_names(self) -> tuple[str, ...]:
+        """The nodes that vote to begin with, in order."""
+        return self.node_names[: self.voters or self.nodes]
 
     @property
     def setup(self) -> Setup:

@@ -139,6 +139,10 @@ def _bring(mistake: Mistake, values: dict[str, Any], draft: Mapping[str, Given])
     brought = {"policy": mistake.policy, "nodes": mistake.nodes, "drift_ppm": mistake.drift_ppm}
     if mistake.clock is not ClockMode.NONE:
         brought["clock"] = mistake.clock
+    if mistake.voters:
+        brought["voters"] = mistake.voters
+    if mistake.require:
+        brought["require"] = mistake.require
     if "schedule" in draft:  # it may be another one, for other nodes
         values |= {key: value for key, value in brought.items() if key not in draft}
         brought = {"policy": mistake.policy}
@@ -214,6 +218,9 @@ def _means_something(plan: Plan, target: Target, draft: Mapping[str, Given]) -> 
 
 def _fits(plan: Plan, draft: Mapping[str, Given]) -> None:
     """Refuse what no cluster can be started with."""
+    if plan.voters > plan.nodes:
+        sentence = f"voters {plan.voters} is more than the {plan.nodes} nodes there are"
+        raise PlanError(sentence, where=_where(draft, "voters"))
     least = seats_min(plan.nodes)
     for each in plan.operations or ():
         if each.node not in plan.node_names:

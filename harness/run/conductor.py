@@ -85,7 +85,6 @@ class Conductor:
         self._seats = Seats(supply, session=session, recorder=self.recorder)
         self._relay = Relay(machine, roles=lambda: self.recovery.roles)
         self._phases = Phases(
-            nodes,
             timing,
             supply=supply,
             seats=self._seats,

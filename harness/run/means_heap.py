@@ -2,7 +2,7 @@
 
 What is asked first, what is called and how links are put into their state is the same as on processes.
 Nothing has to be waited for and nothing can half happen here, so nothing is read back of a node but what
-its process does.
+its process does, and what it says where it may refuse.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from nemesis.faults import Fault, LinksFault, Verification
 from nemesis.means import MEANS, links
-from nemesis.means.common import in_states, skipped
+from nemesis.means.common import Ineffective, Unverified, in_states, skipped, unknown
 
 if TYPE_CHECKING:
     from targets.cluster import LinkState
@@ -26,9 +26,17 @@ def inject(cluster: SimCluster, fault: Fault) -> Verification:
     reason = means.impossible(cluster, fault)
     if reason is not None:
         return skipped(reason)
+    before = {node: cluster.status(node) for node in fault.nodes} if means.told else {}
     for node in fault.nodes:
         means.make(cluster, fault, node)
-    return in_states(cluster, fault.nodes)
+    if means.told is None:
+        return in_states(cluster, fault.nodes)
+    try:
+        return means.told(before, {node: cluster.status(node) for node in fault.nodes}, fault)
+    except Ineffective as why:
+        return skipped(str(why))
+    except Unverified as why:
+        return unknown(str(why))
 
 
 def heal(cluster: SimCluster, fault: Fault, *, peers: LinkState) -> Verification:

@@ -22,7 +22,7 @@ from nemesis.ports import HealNow
 from .ports import Failed, Finished, Phase, Timing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from .recorder import Recorder
     from .recovery import Recovery
@@ -38,7 +38,6 @@ class Phases:
 
     def __init__(
         self,
-        nodes: Sequence[str],
         timing: Timing,
         *,
         supply: Supply,
@@ -52,7 +51,6 @@ class Phases:
         self.load_ns: tuple[int, int] | None = None
         self.unread = 0
         self.unsettled = False
-        self._nodes = tuple(nodes)
         self._timing = timing
         self._supply = supply
         self._seats = seats
@@ -148,7 +146,7 @@ class Phases:
             yield from self._finish()
             return
         self._enter(Phase.FINAL, now_ns + self._timing.final_max_ns)
-        self._supply.read_back(self._nodes, now_ns)
+        self._supply.read_back(self._recovery.taking_part, now_ns)
         yield from self._seats.go_on(now_ns)
 
     def _finish(self) -> Iterator[PhaseEffect]:

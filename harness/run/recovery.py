@@ -32,18 +32,31 @@ class Recovery:
         """What every node last took itself for."""
         return {node: status.role.value for node, (_, status) in self._statuses.items()}
 
+    @property
+    def taking_part(self) -> tuple[str, ...]:
+        """The nodes that have a part in the cluster, as its latest leader knows it."""
+        told = [status for _, status in self._statuses.values()]
+        leaders = [status for status in told if status.role is Role.LEADER]
+        leader = max(leaders, key=lambda status: status.term, default=None)
+        return tuple(node for node in self._nodes if leader is None or leader.expects(node))
+
     def see(self, status: NodeStatus, now_ns: int) -> None:
         """Take a node's word."""
         self._statuses[status.node] = (now_ns, status)
 
     def agreed(self, *, since_ns: int) -> bool:
-        """Whether every node named the same living leader of one term, in a status since then."""
+        """Whether all that have a part named one living leader of one term, in a status since then."""
         told = [status for at_ns, status in self._statuses.values() if at_ns >= since_ns]
         if len(told) < len(self._nodes):
             return False
-        leaders = {(status.leader, status.term) for status in told}
-        return len(leaders) == 1 and any(
-            status.role is Role.LEADER and status.node == status.leader for status in told
+        return any(
+            leader.role is Role.LEADER
+            and all(
+                (status.leader, status.term) == (leader.node, leader.term)
+                for status in told
+                if leader.expects(status.node)
+            )
+            for leader in told
         )
 
     def healed(self, now_ns: int) -> None:

@@ -34,9 +34,8 @@ def faults_of(do: FaultAction, scale: Scale, resolve: Resolve) -> tuple[Fault, .
             return (Cut(_links(links, scale, resolve), flight, _shape(links)),)
         case SlowAt(links, delay):
             return (Slow(_links(links, scale, resolve), delay.ns(scale.election_ns)),)
-        case NodesAt(target):
-            nodes = resolve(target)
-            return faults(do, nodes, election_ns=scale.election_ns, drift_ppm=scale.drift_ppm)
+        case NodesAt():
+            return faults(do, resolve, election_ns=scale.election_ns, drift_ppm=scale.drift_ppm)
 
 
 def _links(links: Links, scale: Scale, resolve: Resolve) -> tuple[Link, ...]:

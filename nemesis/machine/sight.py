@@ -85,7 +85,7 @@ class Sight:
         return max(newer, key=lambda seen: seen.status.term, default=None)
 
     def stable(self, now_ns: int) -> bool:
-        """Whether one leader leads, and everybody else follows it and is caught up."""
+        """Whether one leader leads, and all others that have a part follow it and are caught up."""
         lately, leaders = self._lately(now_ns), self.leaders(now_ns)
         if len(lately) != len(self._nodes) or len(leaders) != 1:
             return False
@@ -99,7 +99,7 @@ class Sight:
             and seen.status.leader == leader.node
             and seen.status.commit_index >= self._committed_before(leader.node, seen.at_ns)
             for seen in lately
-            if seen.status.node != leader.node
+            if seen.status.node != leader.node and leader.expects(seen.status.node)
         )
 
     def _lately(self, now_ns: int) -> list[Seen]:

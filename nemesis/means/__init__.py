@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from nemesis.faults import (
     BendClock,
     Campaign,
+    ChangeMembers,
     Fault,
     FillDisk,
     Kill,
@@ -23,11 +24,13 @@ from nemesis.faults import (
     SlowApply,
     SlowSync,
     Standing,
+    StopTime,
+    Transfer,
     Verification,
 )
 from targets.cluster import LinkState, Open, Unsupported
 
-from . import clock, crash, disk, lateness, leader, links, pause
+from . import clock, crash, disk, lateness, leader, links, members, pause, time_service
 from .common import HEAL_S, INJECT_S, RESTART_S, Ineffective, Means, Unverified, skipped, unknown
 
 if TYPE_CHECKING:
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from targets.cluster import Cluster
+
+    from .common import Statuses
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +58,9 @@ MEANS: Final[Mapping[type[NodesFault], Means]] = {
     SlowApply: lateness.APPLY,
     SlowSync: lateness.SYNC,
     FillDisk: disk.MEANS,
+    Transfer: members.TRANSFER,
+    ChangeMembers: members.MEMBERS,
+    StopTime: time_service.MEANS,
 }
 """How each kind of fault of nodes is made, in virtual time too."""
 
@@ -69,7 +77,7 @@ async def heal(cluster: Cluster, fault: Fault, *, peers: LinkState = OPEN) -> Ve
 
     ``peers`` is the state of a link between nodes when nothing is done to it.
     """
-    deadline_s = RESTART_S if fault.ends_nodes else HEAL_S
+    deadline_s = RESTART_S if fault.heals_slowly else HEAL_S
     found = unknown("was not tried")
     for attempt in range(HEAL_TRIES):
         if attempt:
@@ -88,10 +96,16 @@ async def _inject(cluster: Cluster, fault: Fault) -> Verification:
     reason = means.impossible(cluster, fault)
     if reason is not None:
         return skipped(reason)
-    before = await means.look(cluster, fault)
+    before = await (means.look if means.told is None else _said)(cluster, fault)
     for node in fault.nodes:
         await means.make(cluster, fault, node)
+    if means.told is not None:
+        return means.told(before, await _said(cluster, fault), fault)
     return await means.made(cluster, fault, before)
+
+
+async def _said(cluster: Cluster, fault: NodesFault) -> Statuses:
+    return {node: await cluster.status(node) for node in fault.nodes}
 
 
 async def _heal(cluster: Cluster, fault: Fault, peers: LinkState) -> Verification:

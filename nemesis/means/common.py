@@ -18,12 +18,16 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from nemesis.faults import Standing, Verification
-from targets.cluster import Cluster, Primitive, ProcessState
+from targets.cluster import Cluster, NodeStatus, Primitive, ProcessState
 
 INJECT_S: Final = 4.0
 HEAL_S: Final = 4.0
 RESTART_S: Final = 15.0
 """How long one attempt may take; a restart includes the node's start."""
+
+
+Statuses = Mapping[str, NodeStatus | None]
+"""What nodes say of themselves; None of those that do not answer."""
 
 
 class Ineffective(Exception):  # noqa: N818 - an answer, not a failure
@@ -90,7 +94,8 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
 
     ``make`` and ``undo`` take a cluster, the fault and one of its nodes; what they return is awaited
     where it can be. ``undo`` returns None where there is nothing to do. ``look`` is taken before the
-    fault and handed to ``made``. ``made`` and ``healed`` raise `Ineffective` or `Unverified`.
+    fault and handed to ``made``. Where ``told`` is given, what the nodes say of themselves before and
+    right after decides instead, in virtual time too. All three raise `Ineffective` or `Unverified`.
     """
 
     needs: Callable[[Any], Sequence[Primitive]]
@@ -100,6 +105,7 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a node has to run for it, and not only to be there."""
     look: Callable[[Cluster, Any], Awaitable[Any]] = _nothing
     made: Callable[[Cluster, Any, Any], Awaitable[Verification]] = _states
+    told: Callable[[Statuses, Statuses, Any], Verification] | None = None
     healed: Callable[[Cluster, Any], Awaitable[Verification]] = _states
 
     def impossible(self, place: Place, fault: Any) -> str | None:

@@ -18,6 +18,7 @@ from targets.cluster import (
     NodeStatus,
     Primitive,
     ProcessState,
+    Roster,
     TargetError,
     Unsupported,
 )
@@ -179,6 +180,25 @@ class ContainerCluster:
         """Leave the node's disk only so much room."""
         self._check_awake(node)
         await self._system.set_disk_room(node, room_bytes)
+
+    async def hand_over(self, node: str, target: str) -> None:
+        """Ask a node to hand leadership over."""
+        self._check_awake(node)
+        await self._system.hand_over(node, target)
+
+    async def reconfigure(self, node: str, members: Roster) -> None:
+        """Ask a node that leads to go over to other voters and learners."""
+        self._check_awake(node)
+        await self._system.reconfigure(node, members)
+
+    async def restore_members(self) -> None:
+        """Have whoever leads go back to the voters there were at first."""
+        await self._system.restore_members()
+
+    async def set_time_service(self, node: str, *, heard: bool) -> None:
+        """Let a node hear its time service or not."""
+        self._check_awake(node)
+        await self._system.set_time_service(node, heard=heard)
 
     def _check_awake(self, node: str) -> None:
         if (state := self.state(node)) is not ProcessState.RUNNING:

@@ -62,6 +62,12 @@ class SetDiskRoom(msgspec.Struct, frozen=True, tag="set-disk-room", tag_field="d
     room_bytes: int | None
 
 
+class SetTimeService(msgspec.Struct, frozen=True, tag="set-time-service", tag_field="do"):
+    """Hear the time service from now on, or do not."""
+
+    heard: bool
+
+
 class Done(msgspec.Struct, frozen=True, tag="done", tag_field="is"):
     """The node did what was asked, or has begun to."""
 
@@ -78,7 +84,8 @@ class Denied(msgspec.Struct, frozen=True, tag="denied", tag_field="is"):
     why: str
 
 
-Ask = Status | Campaign | HandOver | Reconfigure | SetApplyDelay | SetSyncDelay | SetDiskRoom
+Knob = SetApplyDelay | SetSyncDelay | SetDiskRoom | SetTimeService
+Ask = Status | Campaign | HandOver | Reconfigure | Knob
 Answer = Done | Told | Denied
 
 _encoder: Final = msgspec.json.Encoder()

@@ -111,6 +111,7 @@ class Driver:
         self._network = network
         self._pulse_ns = pulse_ns
         self._time_service = time_service
+        self._time_heard = True
         self._sync_delay_ns = 0
         self._late: tuple[asyncio.TimerHandle, float] | None = None  # and when it was asked for
         self._turning = False
@@ -135,10 +136,11 @@ class Driver:
         service = self._time_service
         if service is None:
             return
-        stamp = self._clocks.stamp()
-        before_ns, after_ns = stamp.true_ns
-        span = Sync(stamp.own.mono_ns, before_ns - service.error_ns, after_ns + service.error_ns)
-        self.feed(TimeTold(span))
+        if self._time_heard:
+            stamp = self._clocks.stamp()
+            before_ns, after_ns = stamp.true_ns
+            span = Sync(stamp.own.mono_ns, before_ns - service.error_ns, after_ns + service.error_ns)
+            self.feed(TimeTold(span))
         self._loop.call_later(service.every_ns / 1e9, self._tell_time)
 
     def set_sync_delay(self, delay_ns: int) -> None:
@@ -150,6 +152,10 @@ class Driver:
             if due_s < timer.when():
                 timer.cancel()
                 self._late = self._loop.call_at(due_s, self._sync_late), asked_s
+
+    def set_time_service(self, *, heard: bool) -> None:
+        """Hear the time service or not (a tester's knob); unheard, what time it is gets vaguer."""
+        self._time_heard = heard
 
     def feed(self, event: Input) -> None:
         """Step the core at once; what it wants done is done at the end of this turn of the loop."""

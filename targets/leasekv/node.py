@@ -144,6 +144,8 @@ class Node:
                 self._driver.set_sync_delay(delay_ns)
             case admin.SetDiskRoom(room_bytes):
                 self._log_file.set_room(room_bytes)
+            case admin.SetTimeService(heard):
+                self._driver.set_time_service(heard=heard)
         return admin.Done()
 
     def _status(self) -> NodeStatus:
@@ -160,6 +162,8 @@ class Node:
             own=stamp.own,
             true_ns=stamp.true_ns[0],
             boot=known.boot,
+            members=known.members,
+            handing_over_to=known.handing_over_to,
         )
 
 

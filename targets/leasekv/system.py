@@ -6,11 +6,14 @@ bend by libfaketime's control file, one a node, armed for one mode when the node
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from targets.cluster import ClockBend, ClockMode, Primitive, Unsupported
+from targets.cluster import ClockBend, ClockMode, Primitive, Role, Roster, Unsupported
+from targets.system import NO_TIME_SERVICE
 
 from . import admin
 from .place import NodePlace, Start
@@ -55,7 +58,9 @@ class LeaseKvSystem:
             self._clocks[node].started(pid)
 
     def unsupported(self, primitive: Primitive) -> str | None:
-        """Return why clocks cannot be bent that way; the rest is in the node."""
+        """Return why clocks cannot be bent that way, or no time be told; the rest is in the node."""
+        if primitive is Primitive.TIME_SERVICE and not self._config.synced:
+            return NO_TIME_SERVICE
         wanted = _MODES.get(primitive)
         if wanted is None:
             return None
@@ -93,6 +98,33 @@ class LeaseKvSystem:
     async def set_disk_room(self, node: str, room_bytes: int | None) -> None:
         """Leave its disk only so much room."""
         await self._admin[node].turn(admin.SetDiskRoom(room_bytes), within_s=TURN_S)
+
+    async def hand_over(self, node: str, target: str) -> None:
+        """Ask the node to transfer its leadership."""
+        await self._admin[node].turn(admin.HandOver(target), within_s=TURN_S)
+
+    async def reconfigure(self, node: str, members: Roster) -> None:
+        """Ask the node, if it leads, for other voters and learners."""
+        change = admin.Reconfigure(members.voters, members.learners)
+        await self._admin[node].turn(change, within_s=TURN_S)
+
+    async def restore_members(self) -> None:
+        """Ask whoever leads, until the first voters alone are in force there."""
+        first = Roster(self._config.membership.voters)
+        while True:
+            told = [await client.status(within_s=ASK_S) for client in self._admin.values()]
+            leads = [status for status in told if status is not None and status.role is Role.LEADER]
+            leader = max(leads, key=lambda status: status.term, default=None)
+            if leader is not None and leader.members == first:
+                return
+            if leader is not None:
+                with contextlib.suppress(Unsupported, TimeoutError):  # another may lead by then
+                    await self.reconfigure(leader.node, first)
+            await asyncio.sleep(self._config.heartbeat_ns / 1e9)
+
+    async def set_time_service(self, node: str, *, heard: bool) -> None:
+        """Let it hear the time service or not."""
+        await self._admin[node].turn(admin.SetTimeService(heard), within_s=TURN_S)
 
     def close(self) -> None:
         """Drop the admin connections."""

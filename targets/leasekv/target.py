@@ -36,6 +36,7 @@ class LeaseKv:
     takes = frozenset(
         {
             "keep_rules",
+            "voters",
             "readindex_one_in",
             "heartbeat_ns",
             "margin_ns",
@@ -102,6 +103,7 @@ def node_config(setup: Setup) -> NodeConfig:
     return NodeConfig(
         node=setup.node_names[0],
         nodes=setup.node_names,
+        voters=setup.voter_names,
         policy=setup.policy,
         mistakes=setup.mistakes,
         rules_off=tuple(rule for rule in _masks(setup) if rule not in setup.keep_rules),

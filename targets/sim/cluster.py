@@ -22,11 +22,23 @@ from targets.cluster import (
     NodeStatus,
     Primitive,
     ProcessState,
+    Role,
+    Roster,
     Silenced,
     Unsupported,
 )
-from targets.leasekv.ports import Asked, CampaignNow, ClientGone, Received, SetApplyDelay
+from targets.leasekv.ports import (
+    Asked,
+    CampaignNow,
+    ClientGone,
+    HandOver,
+    Order,
+    Received,
+    Reconfigure,
+    SetApplyDelay,
+)
 from targets.session import Answered, Closed, Opened, Refused, SessionInput
+from targets.system import NO_TIME_SERVICE
 
 from .clock import NodeClock
 from .disk import SimDisk
@@ -75,6 +87,8 @@ class SimCluster:
         self, config: NodeConfig, weather: Weather, heap: Heap, *, watch: Watch | None = None
     ) -> None:
         self.nodes = config.nodes
+        self._config = config
+        self._change = 0
         self._heap = heap
         self._watch = watch
         self._network = SimNetwork(heap, self.nodes, weather, seed=config.seed)
@@ -117,12 +131,14 @@ class SimCluster:
         }
 
     def supports(self, primitive: Primitive) -> str | None:
-        """Everything can be done here but for what is about packets or the size of a disk."""
+        """Everything can be done here but for what is about packets, a disk's size, or nobody."""
         match primitive:
             case Primitive.SILENCE:
                 return NO_PACKETS
             case Primitive.DISK_ROOM:
                 return NO_FULL_DISK
+            case Primitive.TIME_SERVICE if not self._config.synced:
+                return NO_TIME_SERVICE
             case _:
                 return None
 
@@ -174,10 +190,44 @@ class SimCluster:
 
     def campaign(self, node: str) -> None:
         """Ask a node to campaign now; raise `Unsupported` if it cannot hear."""
+        self._order(node, CampaignNow())
+
+    def hand_over(self, node: str, target: str) -> None:
+        """Ask a node to hand leadership over; raise `Unsupported` if it cannot hear."""
+        self._order(node, HandOver(target))
+
+    def reconfigure(self, node: str, members: Roster) -> None:
+        """Ask a node that leads for other voters; raise `Unsupported` if it cannot hear."""
+        self._change += 1
+        self._order(node, Reconfigure(members.voters, members.learners))
+
+    def restore_members(self) -> None:
+        """Have whoever leads go back to the first voters, from now on until it is so."""
+        self._change += 1
+        self._restore(self._change)
+
+    def _restore(self, change: int) -> None:
+        """Ask again, unless a change that was asked for later has its way."""
+        if change != self._change:
+            return
+        first = Roster(self._config.membership.voters)
+        told = [status for node in self.nodes if (status := self.status(node)) is not None]
+        leads = [status for status in told if status.role is Role.LEADER]
+        leader = max(leads, key=lambda status: status.term, default=None)
+        if leader is None or leader.members != first:
+            self._heap.at(self._heap.now_ns + self._config.heartbeat_ns, self._restore, change)
+            if leader is not None:
+                self._order(leader.node, Reconfigure(first.voters))
+
+    def set_time_service(self, node: str, *, heard: bool) -> None:
+        """Let a node hear its time service or not."""
+        self.look(node).set_time_service(heard=heard)
+
+    def _order(self, node: str, order: Order) -> None:
         found = self.look(node)
         if not found.running:
             raise Unsupported(f"{node} is {found.process.value} and cannot be asked")
-        found.feed(OPERATOR, CampaignNow())
+        found.feed(OPERATOR, order)
 
     def set_apply_delay(self, node: str, delay_ns: int) -> None:
         """Make a node apply late."""

@@ -87,6 +87,7 @@ class SimNode:
         self._shuffle = weather.shuffle
         self._suspend_ppm = weather.suspend_ppm
         self._inbox: list[tuple[str | int, Input]] = []
+        self._time_heard = True
         self._wake_ns = -1
 
     @property
@@ -108,6 +109,7 @@ class SimNode:
         self.core = Core(self._config, self._rules, restored, rng, reading)
         self.process = ProcessState.RUNNING
         self._wake_ns = -1
+        self._time_heard = True
         self._step(TimerDue())
         if self._config.synced:
             self._tell_time(restored.boot)
@@ -118,10 +120,14 @@ class SimNode:
             return
         now_ns, off_ns = self._heap.now_ns, self._config.sync_error_ns
         self._heap.at(now_ns + self._config.sync_ns, self._tell_time, boot)
-        if self.running:
+        if self.running and self._time_heard:
             early_ns, late_ns = (self._draws.between(0, off_ns) for _ in range(2))
             mono_ns = self.clock.read(now_ns).mono_ns
             self._step(TimeTold(Sync(mono_ns, now_ns - early_ns, now_ns + late_ns)))
+
+    def set_time_service(self, *, heard: bool) -> None:
+        """Hear it or not, until the next boot."""
+        self._time_heard = heard
 
     def kill(self) -> None:
         """End at once."""
@@ -270,4 +276,6 @@ class SimNode:
             own=own,
             true_ns=self._heap.now_ns,
             boot=known.boot,
+            members=known.members,
+            handing_over_to=known.handing_over_to,
         )

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         NodeStatus,
         Primitive,
         ProcessState,
+        Roster,
     )
 
 NAMES: Final = ("n1", "n2", "n3")
@@ -236,6 +237,18 @@ class AwaitedCluster:
 
     async def set_disk_room(self, node: str, room_bytes: int | None) -> None:
         raise Unsupported(f"{node} cannot be left {room_bytes} bytes: {NO_FULL_DISK}")
+
+    async def hand_over(self, node: str, target: str) -> None:
+        self.simulated.hand_over(node, target)
+
+    async def reconfigure(self, node: str, members: Roster) -> None:
+        self.simulated.reconfigure(node, members)
+
+    async def restore_members(self) -> None:
+        self.simulated.restore_members()
+
+    async def set_time_service(self, node: str, *, heard: bool) -> None:
+        self.simulated.set_time_service(node, heard=heard)
 
 
 class SimClient(Client):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 from conformance_kinds import NAMES, PATIENT, Kind, Stage, Started
 
 from nemesis import means
-from nemesis.faults import FillDisk, Standing
+from nemesis.faults import ChangeMembers, FillDisk, Standing, StopTime, Transfer
 from targets.clock import MS, SECOND
-from targets.cluster import Primitive, ProcessState, Role
+from targets.cluster import Primitive, ProcessState, Role, Roster
 from targets.leasekv.messages import Op
 
 if TYPE_CHECKING:
@@ -29,6 +30,88 @@ def test_a_node_that_is_asked_to_campaign_does_so_through_the_vote_rules(on: Sta
         assert (await stage.status("n2")).term == term
 
     on(work, config=PATIENT)
+
+
+def test_leadership_is_handed_over_before_any_promise_has_run_out(on: Started) -> None:
+    async def work(stage: Stage) -> None:
+        await stage.cluster.campaign("n1")
+        node = await stage.leader()
+        successor, other = stage.others(node)
+        client = await stage.dial(node)
+        assert (await client.ask(Op.WRITE, "x", 1)).code is None
+        term = (await stage.status(node)).term
+        skipped = await means.inject(stage.cluster, Transfer((successor,), other))
+        assert skipped.standing is Standing.SKIPPED, "only a leader has something to hand over"
+        handed = await means.inject(stage.cluster, Transfer((node,), successor))
+        assert handed.standing is Standing.INSTALLED, handed.reason
+        await stage.sleep(0.3)  # E is 5 s
+        now = await stage.status(successor)
+        assert (now.role, now.term) == (Role.LEADER, term + 1)
+        client.close()
+
+    on(work, config=PATIENT)
+
+
+def test_voters_and_learners_change_and_the_first_ones_come_back_with_the_heal(on: Started) -> None:
+    async def work(stage: Stage) -> None:
+        cluster = stage.cluster
+        await cluster.campaign("n1")
+        node = await stage.leader()
+        kept, gone = stage.others(node)
+        client = await stage.dial(node)
+        assert (await client.ask(Op.WRITE, "x", 1)).code is None
+        fewer = Roster((node, kept), (), (gone,))
+        change = ChangeMembers((node,), fewer)
+        skipped = await means.inject(cluster, ChangeMembers((kept,), fewer))
+        assert skipped.standing is Standing.SKIPPED, "only a leader changes who takes part"
+        made = await means.inject(cluster, change)
+        assert made.standing is Standing.INSTALLED, made.reason
+        await stage.sleep(0.3)
+        assert (await stage.status(node)).members == fewer
+        assert (await stage.status(gone)).members == fewer, "a learner hears everything"
+        assert (await client.ask(Op.WRITE, "x", 2)).code is None
+        assert (await means.heal(cluster, change)).standing is Standing.INSTALLED
+        await stage.sleep(1.0)
+        for name in NAMES:
+            assert (await stage.status(name)).members == Roster(NAMES)
+        client.close()
+
+    on(work, config=PATIENT)
+
+
+def test_a_time_service_is_unheard_only_where_there_is_one(on: Started) -> None:
+    silent = StopTime(("n1",))
+
+    async def unsynced(stage: Stage) -> None:
+        reason = stage.cluster.supports(Primitive.TIME_SERVICE)
+        found = await means.inject(stage.cluster, silent)
+        assert (found.standing, found.reason) == (Standing.SKIPPED, reason)
+        assert reason is not None
+
+    async def synced(stage: Stage) -> None:
+        cluster = stage.cluster
+        await cluster.campaign("n1")
+        node = await stage.leader()
+        client = await stage.dial(node)
+        assert (await client.ask(Op.WRITE, "x", 1)).code is None
+        left_ns = (await stage.status(node)).lease_remaining_ns
+        assert left_ns is not None
+        silent = StopTime((node,))
+        assert (await means.inject(cluster, silent)).standing is Standing.INSTALLED
+        await stage.sleep(2.0)
+        vague_ns = (await stage.status(node)).lease_remaining_ns
+        assert vague_ns is not None
+        assert vague_ns < left_ns - 60 * MS, "two seconds unheard make a fifth of a second of doubt"
+        assert (await means.heal(cluster, silent)).standing is Standing.INSTALLED
+        await stage.sleep(0.5)
+        again_ns = (await stage.status(node)).lease_remaining_ns
+        assert again_ns is not None
+        assert again_ns > vague_ns
+        client.close()
+
+    on(unsynced)
+    config = msgspec.structs.replace(PATIENT, policy="lease-interval", heartbeat_ns=50 * MS)
+    on(synced, config=config)
 
 
 def test_a_slow_apply_keeps_a_node_behind_its_commit_index(on: Started) -> None:

@@ -15,8 +15,11 @@ from targets.cluster import (
     Primitive,
     ProcessState,
     Role,
+    Roster,
     TargetError,
 )
+
+FIRST = Roster(("n1", "n2", "n3"))
 
 
 @dataclass
@@ -30,6 +33,9 @@ class FakeNode:
     bent_at_ns: int = 0
     apply_delay_ns: int = 0
     sync_delay_ns: int = 0
+    members: Roster = FIRST
+    handing_over_to: str | None = None
+    hears_time: bool = True
 
 
 class FakeCluster:
@@ -82,6 +88,8 @@ class FakeCluster:
             own=Reading(mono_ns, true_ns + found.bend.wall_offset_ns),
             true_ns=true_ns,
             boot=found.boot,
+            members=found.members,
+            handing_over_to=found.handing_over_to,
         )
 
     @staticmethod
@@ -138,6 +146,23 @@ class FakeCluster:
     async def set_disk_room(self, node: str, room_bytes: int | None) -> None:
         if await self._pass("set_disk_room", node) and room_bytes is not None:
             self.known[node].state = ProcessState.GONE
+
+    async def hand_over(self, node: str, target: str) -> None:
+        if await self._pass("hand_over", node):
+            self.known[node].handing_over_to = target
+
+    async def reconfigure(self, node: str, members: Roster) -> None:
+        if await self._pass("reconfigure", node):
+            self.known[node].members = members
+
+    async def restore_members(self) -> None:
+        if await self._pass("restore_members", "all"):
+            for node in self.known.values():
+                node.members = FIRST
+
+    async def set_time_service(self, node: str, *, heard: bool) -> None:
+        if await self._pass("set_time_service", node):
+            self.known[node].hears_time = heard
 
     async def _pass(self, name: str, node: str) -> bool:
         """Note a call; raise, hang or tell to do nothing, as this test wants it."""

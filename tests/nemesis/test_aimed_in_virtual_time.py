@@ -18,7 +18,6 @@ from harness.outcome import Outcome
 from harness.plan import plan_from
 from harness.run.simulate import Recording, judge_recording, simulate
 from nemesis import AIMED
-from nemesis.faults import Campaign
 from targets.cluster import ClockMode
 from targets.leasekv.policies import POLICIES
 
@@ -80,7 +79,7 @@ def _replaced(read: Operation, written: dict[Any, Operation]) -> bool:
 
 def whole(recording: Recording) -> None:
     """Everything that was begun was carried through and undone."""
-    lasting = [each for each in recording.record.faults if not isinstance(each.fault, Campaign)]
+    lasting = [each for each in recording.record.faults if each.fault.lasts]
     assert lasting
     assert all(each.healed_ns is not None for each in lasting)
     assert not recording.seen.failures

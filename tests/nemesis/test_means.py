@@ -6,12 +6,13 @@ import asyncio
 from typing import TYPE_CHECKING, get_args
 
 import pytest
-from nemesis_fake_cluster import FakeCluster
+from nemesis_fake_cluster import FIRST, FakeCluster
 
 from nemesis import means
 from nemesis.faults import (
     BendClock,
     Campaign,
+    ChangeMembers,
     Cut,
     Fault,
     FillDisk,
@@ -24,10 +25,13 @@ from nemesis.faults import (
     SlowApply,
     SlowSync,
     Standing,
+    StopTime,
+    Transfer,
     Verification,
 )
 from nemesis.kinds import KINDS
-from nemesis.means import clock, disk, leader
+from nemesis.means import clock, disk, leader, members
+from targets.clock import Reading
 from targets.cluster import (
     CLIENTS,
     ClockBend,
@@ -35,9 +39,12 @@ from targets.cluster import (
     Dropped,
     Held,
     Link,
+    NodeStatus,
     Open,
     Primitive,
     ProcessState,
+    Role,
+    Roster,
 )
 
 if TYPE_CHECKING:
@@ -45,6 +52,7 @@ if TYPE_CHECKING:
 
 SLOWER = BendClock(("n1",), ClockBend(rate_ppm=-50_000))
 BACK = BendClock(("n1",), ClockBend(wall_offset_ns=-3_000_000_000))
+FEWER = Roster(("n1",), (), ("n2",))
 LINK = Link("n1", "n2")
 CLIENT = Link(CLIENTS, "n1")
 
@@ -60,6 +68,9 @@ EVERY: list[tuple[Fault, Primitive]] = [
     (SlowApply(("n1",), 1_000_000), Primitive.APPLY_DELAY),
     (SlowSync(("n1",), 1_000_000), Primitive.SYNC_DELAY),
     (FillDisk(("n1",)), Primitive.DISK_ROOM),
+    (Transfer(("n1",), "n2"), Primitive.TRANSFER),
+    (ChangeMembers(("n1",), FEWER), Primitive.MEMBERSHIP),
+    (StopTime(("n1",)), Primitive.TIME_SERVICE),
 ]
 
 
@@ -112,6 +123,8 @@ def test_a_fault_is_installed_with_what_was_read_back_and_heals_twice(
     assert {node.state for node in cluster.known.values()} == {ProcessState.RUNNING}
     assert {node.bend for node in cluster.known.values()} == {ClockBend()}
     assert {node.apply_delay_ns + node.sync_delay_ns for node in cluster.known.values()} == {0}
+    assert {node.members for node in cluster.known.values()} == {FIRST}
+    assert all(node.hears_time for node in cluster.known.values())
     assert set(cluster.links.values()) <= {Open()}
 
 
@@ -135,6 +148,8 @@ def test_a_node_that_is_gone_is_skipped_not_counted(
         ("kill", Kill(("n1",)), Standing.UNKNOWN),
         ("bend_clock", SLOWER, Standing.SKIPPED),
         ("bend_clock", BACK, Standing.SKIPPED),
+        ("hand_over", Transfer(("n1",), "n2"), Standing.SKIPPED),
+        ("reconfigure", ChangeMembers(("n1",), FEWER), Standing.SKIPPED),
     ],
 )
 def test_a_fault_without_effect_does_not_count(
@@ -263,6 +278,44 @@ def test_a_restart_is_proved_by_the_boot_count(cluster: FakeCluster) -> None:
     assert cluster.calls.count("restart n1") == 1
     run(means.heal(cluster, Kill(("n1", "n3"))))
     assert cluster.calls.count("restart n1") == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "told"),
+    [
+        ((Role.LEADER, 3, None), (Role.LEADER, 3, "n2"), True),
+        ((Role.LEADER, 3, None), (Role.LEADER, 3, "n3"), False),
+        ((Role.LEADER, 3, None), (Role.LEADER, 3, None), False),
+        ((Role.LEADER, 3, None), (Role.FOLLOWER, 4, None), True),
+        ((Role.FOLLOWER, 3, None), (Role.FOLLOWER, 4, None), False),
+    ],
+)
+def test_a_transfer_is_proved_by_a_leader_that_hands_over_or_has_done_so(
+    before: tuple[Role, int, str | None], now: tuple[Role, int, str | None], *, told: bool
+) -> None:
+    first, last = (
+        NodeStatus("n1", role, term, None, 0, 0, None, Reading(0, 0), 0, handing_over_to=to)
+        for role, term, to in (before, now)
+    )
+    assert members.handing_over(first, last, Transfer(("n1",), "n2")) is told
+
+
+@pytest.mark.parametrize(
+    ("force", "told"),
+    [
+        (FEWER, True),
+        (Roster(("n1", "n2", "n3"), ("n1",), ("n2",)), True),
+        (Roster(("n1",), ("n1", "n2"), ("n2",)), False),
+        (Roster(("n1",)), False),
+        (FIRST, False),
+        (None, False),
+    ],
+)
+def test_a_change_of_members_is_proved_by_what_is_in_force_or_comes_into_it(
+    force: Roster | None, *, told: bool
+) -> None:
+    status = NodeStatus("n1", Role.LEADER, 3, None, 0, 0, None, Reading(0, 0), 0, members=force)
+    assert members.changing(status, status, ChangeMembers(("n1",), FEWER)) is told
 
 
 def test_healing_a_pause_of_a_node_that_died_is_nothing(cluster: FakeCluster) -> None:

@@ -26,6 +26,7 @@ from nemesis.schedule import (
     For,
     HealOf,
     KillAt,
+    MembersAt,
     NamedLinks,
     PauseAt,
     ProbeAt,
@@ -39,7 +40,9 @@ from nemesis.schedule import (
     SlowSyncAt,
     Span,
     Step,
+    StopTimeAt,
     TimeUnit,
+    TransferAt,
     Wait,
 )
 from targets.catalog import every
@@ -74,6 +77,7 @@ lasting = st.one_of(
 )
 passing = st.one_of(
     st.builds(CampaignAt, targets),
+    st.builds(TransferAt, targets, one_name),
     st.builds(ProbeAt, st.sampled_from(ProbeKind), targets, st.integers(1, 1000), spans),
 )
 untils = st.one_of(st.none(), st.builds(For, spans), afters)
@@ -84,6 +88,8 @@ alone = st.one_of(
     st.builds(SlowApplyAt, targets, spans),
     st.builds(SlowSyncAt, targets, spans),
     st.builds(FillAt, targets),
+    st.builds(MembersAt, targets, targets, st.one_of(st.just(()), targets)),
+    st.builds(StopTimeAt, targets),
     st.builds(BendAt, targets, rates, st.none()),
     st.builds(BendAt, targets, st.none(), signed),
 )

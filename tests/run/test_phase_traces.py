@@ -93,7 +93,6 @@ def play(commands: list[str]) -> list[str]:
     parts: Any = Parts()
     flight: Any = Flight(parts)
     phases = Phases(
-        ("n1", "n2", "n3"),
         TIMING,
         supply=parts,
         seats=parts,

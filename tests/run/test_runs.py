@@ -35,6 +35,7 @@ from targets.cluster import (
     Primitive,
     ProcessState,
     Role,
+    Roster,
     TargetError,
 )
 from targets.leasekv.messages import Code, Response
@@ -179,6 +180,18 @@ class FakeCluster:
 
     async def set_disk_room(self, node: str, room_bytes: int | None) -> None:
         raise NotImplementedError(node, room_bytes)
+
+    async def hand_over(self, node: str, target: str) -> None:
+        raise NotImplementedError(node, target)
+
+    async def reconfigure(self, node: str, members: Roster) -> None:
+        raise NotImplementedError(node, members)
+
+    async def restore_members(self) -> None:
+        raise NotImplementedError
+
+    async def set_time_service(self, node: str, *, heard: bool) -> None:
+        raise NotImplementedError(node, heard)
 
 
 @pytest.fixture

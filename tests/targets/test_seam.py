@@ -98,7 +98,7 @@ def test_a_mistake_needs_what_its_schedule_does(mistake: Mistake) -> None:
 def needs(action: Action) -> set[Primitive]:
     match action:
         case NodesAt():
-            (fault,) = faults(action, ("n1",), election_ns=SECOND, drift_ppm=50_000)
+            (fault,) = faults(action, lambda _roles: ("n1",), election_ns=SECOND, drift_ppm=50_000)
             return set(MEANS[type(fault)].needs(fault))
         case CutAt(links):
             return {of_links(links)}

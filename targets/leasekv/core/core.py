@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 import msgspec
 
 from checker.evidence import Booted, ClockAnomaly, Refused, Revoked, Synced
-from targets.cluster import Role
+from targets.cluster import Role, Roster
 from targets.leasekv.messages import (
     Append,
     AppendReply,
@@ -97,6 +97,8 @@ class CoreStatus(msgspec.Struct, frozen=True):
     applied_index: int
     lease_remaining_ns: int | None
     boot: int
+    members: Roster
+    handing_over_to: str | None
 
 
 class Core:
@@ -207,6 +209,8 @@ class Core:
             state.applied_index,
             self._lease.remaining_ns(reading),
             state.boot,
+            state.members.told(),
+            state.handover.target,
         )
 
     # Clocks.

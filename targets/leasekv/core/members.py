@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from checker.evidence import Configured
+from targets.cluster import Roster
 from targets.leasekv.membership import Membership
 from targets.leasekv.messages import Op
 
@@ -55,6 +56,10 @@ class Members:
         """Return what is in force, as evidence."""
         now = self.now
         return Configured(term, self.index, now.voters, now.incoming, now.learners)
+
+    def told(self) -> Roster:
+        """Return what is in force, for whoever asks the node about itself."""
+        return Roster(self.now.voters, self.now.incoming, self.now.learners)
 
     def _look(self) -> None:
         self.index, self.now = self._history[-1]
