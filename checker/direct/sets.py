@@ -15,13 +15,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from checker.direct.lists import in_groups, proof
-from checker.direct.verdict import Direct, Impossible
 from checker.operations import NEVER
 from checker.values import tag
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from checker.direct.verdict import Direct
     from checker.part import Part
 
 
@@ -50,7 +50,7 @@ def decide(part: Part) -> Direct:
             fresh = seen[i] - held
             unknown = fresh - adder.keys()
             if unknown:
-                return Impossible([i], i, "holds an element that nobody added")
+                return proof(part, adder, [i], i, "holds an element that nobody added")
             groups += [[adder[value] for value in fresh], [i]]
             held, size = seen[i], length
         else:
