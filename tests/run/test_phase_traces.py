@@ -32,6 +32,7 @@ class Parts:
         self.healed_ns: int | None = None
         self.told: list[str] = []
         self.agrees = self.busy = self.well = False
+        self.taking_part = ("n1", "n2", "n3")
         self.open_operations = self.owed = self.unread = 0
         self.standing: dict[int, Any] = {}
 
