@@ -249,7 +249,8 @@ class _Answer:
             yield self._breach(("R7",), said, "fallback-stale")
             return
         if not given:
-            yield self._without_grounds(what.arrived_ns, "no leader had told it an index")
+            if set(self.owed.nodes) <= set(self.timelines):  # else somebody may have told it
+                yield self._without_grounds(what.arrived_ns, "no leader had told it an index")
             return
         least = min(index for _, _, index in given)
         if what.read_index < least:

@@ -10,6 +10,7 @@ from checker.conviction import convict, of_findings
 from checker.oracles.lease_overlap import lease_overlap
 from checker.oracles.promise import promise
 from checker.oracles.raft import raft
+from checker.timeline import build
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,3 +77,13 @@ def test_an_invariant_that_no_rule_of_leases_guards_is_of_an_unknown_rule() -> N
 def test_findings_of_an_oracle_that_only_notes_accuse_nobody() -> None:
     read = Script(LEAD)
     assert of_findings([lease_overlap(read.timelines), raft(read.timelines)], read.timelines) == []
+
+
+def test_what_a_node_without_evidence_may_have_said_convicts_nobody() -> None:
+    answered = (
+        "1101 n2 serve term=1 path=follower key=x read_index=1 applied_index=1 arrived=599ms ticket=5"
+    )
+    read = Script(LEAD + answered + "\nincident n2")
+    assert [each.rules for each in convict(read.timelines, read.owed, [read.incident])] == [("R7",)]
+    others = build(line for line in read.lines if line.node != "n3")
+    assert [each.rules for each in convict(others, read.owed, [read.incident])] == [()]
