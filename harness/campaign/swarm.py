@@ -36,8 +36,11 @@ SECONDS: Final = (6, 10, 16)
 BATCHES: Final = (1, 1, 4, 256)
 """A leader that can send little at a time is still catching up when it is deposed."""
 
-ELSEWHERE: Final = frozenset({"full", "strobe", "stuck"})
-"""A simulated disk has all the room there is; storms have stuck syncs and quick bends of their own."""
+ELSEWHERE: Final = frozenset({"full", "strobe", "stuck", "transfer", "membership", "time-service"})
+"""A simulated disk has all the room there is; storms have stuck syncs and quick bends of their own.
+
+Changes of who takes part are drawn by plain runs: what the swarm draws of a seed stays what it was.
+"""
 
 HERE: Final = tuple(family for family in FAMILIES if family not in ELSEWHERE)
 

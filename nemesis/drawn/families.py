@@ -14,6 +14,7 @@ from .deposing import campaign, frozen_leader, held_answers, isolation, late_quo
 from .disks import full_disk, late_apply, late_sync, stuck_sync
 from .draw import Draw
 from .links import bystanders, slow_links
+from .members import handed_over, hung_transfer, other_voters, parted_change, unheard_time
 from .nodes import crash, frozen, short_pauses
 
 
@@ -46,6 +47,11 @@ DRAWN: Final[Mapping[str, Family]] = {
     "full": Family("disks have no room left; nodes end, and start again when there is", (full_disk,)),
     "strobe": Family("clocks jump, or change their rate, to and fro in quick succession", (strobe,)),
     "stuck": Family("a disk sync does not come back for a while", (stuck_sync,)),
+    "transfer": Family(
+        "a leader hands over, in time or to a node that cannot lead", (handed_over, hung_transfer)
+    ),
+    "membership": Family("voters and learners change, and change back", (other_voters, parted_change)),
+    "time-service": Family("nodes do not hear what time it is, if they rest on that", (unheard_time,)),
 }
 """By name, in the order that draws depend on: new ones come last."""
 
