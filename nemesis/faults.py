@@ -96,6 +96,14 @@ class Pause(NodesFault, frozen=True, tag="pause"):
     heal_rank: ClassVar[int] = 0
 
 
+class Suspend(NodesFault, frozen=True, tag="suspend"):
+    """Suspend nodes' hosts, so that monotonic time stands still there; heals as a pause does."""
+
+    called: ClassVar = "suspended host"
+    stops_nodes: ClassVar[bool] = True
+    heal_rank: ClassVar[int] = 0
+
+
 class Kill(NodesFault, frozen=True, tag="kill"):
     """Kill nodes with SIGKILL; heals by a restart with the data kept."""
 
@@ -184,6 +192,7 @@ OnNodes = (
     | Transfer
     | ChangeMembers
     | StopTime
+    | Suspend
 )
 Fault = OnLinks | OnNodes
 

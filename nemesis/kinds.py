@@ -28,6 +28,7 @@ from .schedule import (
     SlowSyncAt,
     Span,
     StopTimeAt,
+    SuspendAt,
     TransferAt,
 )
 
@@ -48,6 +49,7 @@ _ALL: Final[tuple[type[NodesAt], ...]] = (
     TransferAt,
     MembersAt,
     StopTimeAt,
+    SuspendAt,
 )
 
 

@@ -28,6 +28,7 @@ from .faults import (
     SlowApply,
     SlowSync,
     StopTime,
+    Suspend,
     Transfer,
 )
 from .grudges import Shape, Side
@@ -226,6 +227,12 @@ class StopTimeAt(NodesAt, frozen=True):
     """Keep these nodes from hearing their time service."""
 
     makes: ClassVar = StopTime
+
+
+class SuspendAt(NodesAt, frozen=True):
+    """Suspend these nodes' hosts."""
+
+    makes: ClassVar = Suspend
 
 
 class CutAt(msgspec.Struct, frozen=True):

@@ -148,6 +148,7 @@ class Primitive(StrEnum):
     TRANSFER = "transfer"
     MEMBERSHIP = "membership"
     TIME_SERVICE = "time-service"
+    SUSPEND = "suspend"
 
 
 class Unsupported(Exception):  # noqa: N818 - an answer, not a failure
@@ -253,3 +254,6 @@ class Cluster(Protocol):
 
     async def set_time_service(self, node: str, *, heard: bool) -> None:
         """Let the node hear its time service, as after every start, or not."""
+
+    async def suspend(self, node: str) -> None:
+        """Suspend the node's host: its monotonic clock stands still as well; `resume` ends it."""

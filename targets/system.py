@@ -24,6 +24,7 @@ CLOCK_ERROR_NS_MAX: Final = 20_000_000
 
 NO_KNOB: Final = "it has no such knob"
 NO_MEMBERS: Final = "it cannot be asked to hand over leadership, or for other voters"
+NO_SUSPEND: Final = "a host that is suspended would take its tester along"
 NO_TIME_SERVICE: Final = "no time service speaks to its nodes"
 
 _CLOCKS: Final = frozenset({Primitive.CLOCK_RATE, Primitive.CLOCK_WALL})

@@ -45,10 +45,14 @@ def handed_over(draw: Draw) -> Episode:
         late = SlowAt(NamedLinks(("followers",), ("leader",)), draw.span(lateness, lateness))
         steps.append(step(late, after(EventName.ACKED), name="late"))
     steps.append(Step(do=TransferAt(("leader",), successor), when=at_the_lease(draw)))
-    if not draw.one_in(3):
-        deaf = NamedLinks(("followers",), ("leader",))
-        steps.append(cut(deaf, Wait(draw.span(lateness, 2 * lateness + 2))))
-    steps += [*deposed(draw), reads(draw, ("all",), Wait(draw.span(0, 30))), read_back()]
+    deaf = not draw.one_in(3)
+    if deaf:
+        words = NamedLinks(("followers",), ("leader",))
+        steps.append(cut(words, Wait(draw.span(lateness, 2 * lateness + 2))))
+    steps += deposed(draw)
+    if deaf:
+        steps.append(healed(draw, "cut"))
+    steps += [reads(draw, ("all",), Wait(draw.span(0, 30))), read_back()]
     return episode("handed-over", steps)
 
 

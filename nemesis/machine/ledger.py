@@ -21,6 +21,7 @@ from nemesis.faults import (
     Pause,
     Slow,
     Standing,
+    Suspend,
 )
 from nemesis.ports import Happened, Heal, Inject, NemesisEffect, Note
 
@@ -100,7 +101,8 @@ class Ledger:
     def _inject_nodes(self, entry: Entry, fault: OnNodes) -> tuple[NemesisEffect, ...]:
         """Take the nodes that are free, and say who holds the others."""
         nodes = fault.nodes
-        kinds = (Pause, Kill) if isinstance(fault, Pause) else (type(fault),)
+        stilled = isinstance(fault, Pause | Suspend)
+        kinds = (Pause, Suspend, Kill) if stilled else (type(fault),)
         holders = {node: self._holder(kinds, node) for node in nodes}
         free = tuple(node for node in nodes if holders[node] is None)
         taken = [

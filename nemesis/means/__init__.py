@@ -25,6 +25,7 @@ from nemesis.faults import (
     SlowSync,
     Standing,
     StopTime,
+    Suspend,
     Transfer,
     Verification,
 )
@@ -61,6 +62,7 @@ MEANS: Final[Mapping[type[NodesFault], Means]] = {
     Transfer: members.TRANSFER,
     ChangeMembers: members.MEMBERS,
     StopTime: time_service.MEANS,
+    Suspend: pause.SUSPEND,
 }
 """How each kind of fault of nodes is made, in virtual time too."""
 

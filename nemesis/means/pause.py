@@ -1,4 +1,4 @@
-"""Freezing nodes: SIGSTOP and SIGCONT, read back from the process's state."""
+"""Freezing nodes, or their hosts with their clocks, read back from the process's state."""
 
 from __future__ import annotations
 
@@ -34,6 +34,14 @@ async def _going_on(cluster: Cluster, fault: Pause) -> Verification:
 MEANS: Final = Means(
     needs=lambda _fault: (Primitive.PAUSE,),
     make=lambda cluster, _fault, node: cluster.pause(node),
+    undo=lambda cluster, _fault, node: cluster.resume(node),
+    made=_stopped,
+    healed=_going_on,
+)
+
+SUSPEND: Final = Means(
+    needs=lambda _fault: (Primitive.SUSPEND,),
+    make=lambda cluster, _fault, node: cluster.suspend(node),
     undo=lambda cluster, _fault, node: cluster.resume(node),
     made=_stopped,
     healed=_going_on,

@@ -23,7 +23,7 @@ from targets.cluster import (
     Unsupported,
 )
 from targets.host.gate import NO_SILENCE
-from targets.system import bend_clock
+from targets.system import NO_SUSPEND, bend_clock
 
 from . import netns, queues
 from .container import NO_PID, Container
@@ -63,6 +63,8 @@ class ContainerCluster:
         """None if it can be done here and now, else the reason why not."""
         if primitive is Primitive.SILENCE and self._gates:
             return NO_SILENCE
+        if primitive is Primitive.SUSPEND:
+            return NO_SUSPEND
         if primitive in {Primitive.LINKS, Primitive.CLIENT_LINKS, Primitive.DELAY, Primitive.SILENCE}:
             here = all(
                 container.pid is not None for container in self._containers.values() if container.running
@@ -194,6 +196,10 @@ class ContainerCluster:
     async def restore_members(self) -> None:
         """Have whoever leads go back to the voters there were at first."""
         await self._system.restore_members()
+
+    async def suspend(self, node: str) -> None:
+        """Refuse: the host is the tester's own."""
+        raise Unsupported(f"{node} cannot be suspended: {NO_SUSPEND}")
 
     async def set_time_service(self, node: str, *, heard: bool) -> None:
         """Let a node hear its time service or not."""

@@ -30,7 +30,7 @@ from targets.host import faketime
 from targets.host.gate import NO_SILENCE
 from targets.host.heal import heal
 from targets.host.runtime import Runtime
-from targets.system import bend_clock
+from targets.system import NO_SUSPEND, bend_clock
 
 from .links import Links
 from .node import LocalNode
@@ -89,6 +89,8 @@ class LocalCluster:
         """Return why a primitive cannot be had here, None if it can."""
         if primitive is Primitive.SILENCE:
             return NO_SILENCE
+        if primitive is Primitive.SUSPEND:
+            return NO_SUSPEND
         return None if primitive in _ITS_OWN else self._system.unsupported(primitive)
 
     async def start(self) -> None:
@@ -261,6 +263,10 @@ class LocalCluster:
     async def restore_members(self) -> None:
         """Have whoever leads go back to the voters there were at first."""
         await self._system.restore_members()
+
+    async def suspend(self, node: str) -> None:
+        """Refuse: the host is the tester's own."""
+        raise Unsupported(f"{node} cannot be suspended: {NO_SUSPEND}")
 
     async def set_time_service(self, node: str, *, heard: bool) -> None:
         """Let a node hear its time service or not."""

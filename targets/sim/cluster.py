@@ -163,6 +163,12 @@ class SimCluster:
             raise Unsupported(f"{node} is gone and cannot be paused")
         self.look(node).pause()
 
+    def suspend(self, node: str) -> None:
+        """Suspend a node's host; raise `Unsupported` if the node is gone."""
+        if self.state(node) is ProcessState.GONE:
+            raise Unsupported(f"{node} is gone and cannot be suspended")
+        self.look(node).suspend()
+
     def resume(self, node: str) -> None:
         """Let a frozen node go on."""
         self.look(node).resume()

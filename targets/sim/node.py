@@ -148,6 +148,12 @@ class SimNode:
             if self._draws.chance(self._suspend_ppm):
                 self.clock.suspend(self._heap.now_ns)
 
+    def suspend(self) -> None:
+        """Stop with the host: monotonic time stands still as well."""
+        if self.process is ProcessState.RUNNING:
+            self.process = ProcessState.STOPPED
+            self.clock.suspend(self._heap.now_ns)
+
     def resume(self) -> None:
         """Go on: first what came meanwhile, then the timers."""
         if self.process is not ProcessState.STOPPED:

@@ -238,6 +238,9 @@ class AwaitedCluster:
     async def set_disk_room(self, node: str, room_bytes: int | None) -> None:
         raise Unsupported(f"{node} cannot be left {room_bytes} bytes: {NO_FULL_DISK}")
 
+    async def suspend(self, node: str) -> None:
+        self.simulated.suspend(node)
+
     async def hand_over(self, node: str, target: str) -> None:
         self.simulated.hand_over(node, target)
 

@@ -10,7 +10,7 @@ import pytest
 from conformance_kinds import NAMES, PATIENT, Kind, Stage, Started
 
 from nemesis import means
-from nemesis.faults import ChangeMembers, FillDisk, Standing, StopTime, Transfer
+from nemesis.faults import ChangeMembers, FillDisk, Standing, StopTime, Suspend, Transfer
 from targets.clock import MS, SECOND
 from targets.cluster import Primitive, ProcessState, Role, Roster
 from targets.leasekv.messages import Op
@@ -112,6 +112,28 @@ def test_a_time_service_is_unheard_only_where_there_is_one(on: Started) -> None:
     on(unsynced)
     config = msgspec.structs.replace(PATIENT, policy="lease-interval", heartbeat_ns=50 * MS)
     on(synced, config=config)
+
+
+def test_a_suspended_host_stands_still_with_its_clock_or_the_place_says_why_not(on: Started) -> None:
+    async def work(stage: Stage) -> None:
+        cluster = stage.cluster
+        asleep = Suspend(("n1",))
+        before = (await stage.status("n1")).own
+        made = await means.inject(cluster, asleep)
+        reason = cluster.supports(Primitive.SUSPEND)
+        if reason is not None:
+            assert (made.standing, made.reason) == (Standing.SKIPPED, reason)
+            return
+        assert cluster.state("n1") is ProcessState.STOPPED
+        await stage.sleep(2.0)
+        assert (await means.heal(cluster, asleep)).standing is Standing.INSTALLED
+        after = (await stage.status("n1")).own
+        assert after.mono_ns - before.mono_ns < 50 * MS
+        assert before.boot_ns is not None
+        assert after.boot_ns is not None
+        assert after.boot_ns - before.boot_ns >= 2 * SECOND
+
+    on(work)
 
 
 def test_a_slow_apply_keeps_a_node_behind_its_commit_index(on: Started) -> None:

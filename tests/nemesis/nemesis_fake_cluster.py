@@ -107,6 +107,10 @@ class FakeCluster:
         if await self._pass("pause", node):
             self.known[node].state = ProcessState.STOPPED
 
+    async def suspend(self, node: str) -> None:
+        if await self._pass("suspend", node):
+            self.known[node].state = ProcessState.STOPPED
+
     async def resume(self, node: str) -> None:
         if await self._pass("resume", node) and self.known[node].state is ProcessState.STOPPED:
             self.known[node].state = ProcessState.RUNNING

@@ -62,6 +62,9 @@ def test_a_deposed_leader_is_read_after_the_new_ones_write_and_before_the_heal(s
             continue
         if episode.name == "late-quorum":  # its read comes after the thaw, or would be masked
             continue
+        if not any(isinstance(step.do, CutAt) for step in episode.steps):
+            assert episode.name == "handed-over", "nobody else gives leadership away"
+            continue
         read = events.index(EventName.NEW_LEADER_ACKED)
         probe = episode.steps[read].do
         assert isinstance(probe, ProbeAt)

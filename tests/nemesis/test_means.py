@@ -26,6 +26,7 @@ from nemesis.faults import (
     SlowSync,
     Standing,
     StopTime,
+    Suspend,
     Transfer,
     Verification,
 )
@@ -71,6 +72,7 @@ EVERY: list[tuple[Fault, Primitive]] = [
     (Transfer(("n1",), "n2"), Primitive.TRANSFER),
     (ChangeMembers(("n1",), FEWER), Primitive.MEMBERSHIP),
     (StopTime(("n1",)), Primitive.TIME_SERVICE),
+    (Suspend(("n1",)), Primitive.SUSPEND),
 ]
 
 

@@ -41,6 +41,7 @@ from nemesis.schedule import (
     Span,
     Step,
     StopTimeAt,
+    SuspendAt,
     TimeUnit,
     TransferAt,
     Wait,
@@ -90,6 +91,7 @@ alone = st.one_of(
     st.builds(FillAt, targets),
     st.builds(MembersAt, targets, targets, st.one_of(st.just(()), targets)),
     st.builds(StopTimeAt, targets),
+    st.builds(SuspendAt, targets),
     st.builds(BendAt, targets, rates, st.none()),
     st.builds(BendAt, targets, st.none(), signed),
 )

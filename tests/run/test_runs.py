@@ -181,6 +181,9 @@ class FakeCluster:
     async def set_disk_room(self, node: str, room_bytes: int | None) -> None:
         raise NotImplementedError(node, room_bytes)
 
+    async def suspend(self, node: str) -> None:
+        raise NotImplementedError(node)
+
     async def hand_over(self, node: str, target: str) -> None:
         raise NotImplementedError(node, target)
 
