@@ -22,3 +22,9 @@ class Reading(msgspec.Struct, frozen=True):
     mono_ns: int
     wall_ns: int
     boot_ns: int | None = None
+
+    def passed_ns(self, before: Reading) -> int:
+        """Return how long ago ``before`` was, by boot time if both have it, else by monotonic time."""
+        if self.boot_ns is None or before.boot_ns is None:
+            return self.mono_ns - before.mono_ns
+        return self.boot_ns - before.boot_ns

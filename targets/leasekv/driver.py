@@ -139,7 +139,7 @@ class Driver:
         if self._time_heard:
             stamp = self._clocks.stamp()
             before_ns, after_ns = stamp.true_ns
-            span = Sync(stamp.own.mono_ns, before_ns - service.error_ns, after_ns + service.error_ns)
+            span = Sync(stamp.own, before_ns - service.error_ns, after_ns + service.error_ns)
             self.feed(TimeTold(span))
         self._loop.call_later(service.every_ns / 1e9, self._tell_time)
 

@@ -2,7 +2,8 @@
 
 Monotonic and wall time are readings. *Interval* time is a span that is certain to hold the true time: a
 time service told the span of one instant, and since then it has grown on both sides by what the node's
-own clock may have been wrong meanwhile. Who has never been told knows no span.
+own clock may have been wrong meanwhile: its boot time, where that is read, since monotonic time stands
+still while the host is suspended. Who has never been told knows no span.
 
 An interval clock compares opposite ends (T1). A lease counts from the earliest the send can have been
 and is judged at the latest it can be now; a promise runs from the latest a round can have been heard and
@@ -23,9 +24,9 @@ PPM: Final = 1_000_000
 
 
 class Sync(msgspec.Struct, frozen=True, gc=False):
-    """The time service's word: when the node's monotonic clock showed ``mono_ns`` it was in between."""
+    """The time service's word: when the node's clocks showed ``reading`` it was in between."""
 
-    mono_ns: int
+    reading: Reading
     earliest_ns: int
     latest_ns: int
 

@@ -301,6 +301,11 @@ def _stretched(duration_ns: int, drift_ppm: int) -> int:
     return duration_ns * (PPM + drift_ppm) // (PPM - drift_ppm) + 1
 
 
+def counted_at_most(duration_ns: int, drift_ppm: int) -> int:
+    """Return what a clock may count at most while so much true time passes."""
+    return -(-duration_ns * (PPM + drift_ppm) // PPM) + 1
+
+
 def closed_by_transfer(view: TransferView) -> bool:
     """L9: no lease while a successor that this leader set free may be elected, nor soon after."""
     if view.under_way:

@@ -122,8 +122,8 @@ class SimNode:
         self._heap.at(now_ns + self._config.sync_ns, self._tell_time, boot)
         if self.running and self._time_heard:
             early_ns, late_ns = (self._draws.between(0, off_ns) for _ in range(2))
-            mono_ns = self.clock.read(now_ns).mono_ns
-            self._step(TimeTold(Sync(mono_ns, now_ns - early_ns, now_ns + late_ns)))
+            reading = self.clock.read(now_ns)
+            self._step(TimeTold(Sync(reading, now_ns - early_ns, now_ns + late_ns)))
 
     def set_time_service(self, *, heard: bool) -> None:
         """Hear it or not, until the next boot."""

@@ -155,10 +155,10 @@ class Desk:
         self._feed(name, HandOver(target))
 
     def _do_time(self, name: str, early_ms: str, late_ms: str) -> None:
-        mono_ns = self._clocks[name].mono_ns
+        reading = self._clocks[name]
         true_ns = self._passed_ns
         self._feed(
-            name, TimeTold(Sync(mono_ns, true_ns + int(early_ms) * MS, true_ns + int(late_ms) * MS))
+            name, TimeTold(Sync(reading, true_ns + int(early_ms) * MS, true_ns + int(late_ms) * MS))
         )
 
     def _do_reconfigure(self, name: str, voters: str, learners: str = "") -> None:

@@ -37,6 +37,7 @@ class Lone:
         self.config = NodeConfig(**{"node": "n1", "nodes": names, "election_jitter_ns": 0, **config})
         self.mono_ns = 5 * E
         self.wall_ns = 77 * E
+        self.asleep_ns = 0
         self.seq = 0
         self.sent: list[tuple[str, PeerMessage]] = []
         self.replies: list[Response] = []
@@ -48,7 +49,7 @@ class Lone:
 
     @property
     def reading(self) -> Reading:
-        return Reading(self.mono_ns, self.wall_ns)
+        return Reading(self.mono_ns, self.wall_ns, self.mono_ns + self.asleep_ns)
 
     def role(self) -> Role:
         return self.core.status(self.reading).role
@@ -83,6 +84,11 @@ class Lone:
     def jump(self, duration_ns: int) -> None:
         """Let time pass without running the core, as a stopped process would."""
         self.mono_ns += duration_ns
+        self.wall_ns += duration_ns
+
+    def suspend(self, duration_ns: int) -> None:
+        """Let time pass on the wall and boot clocks only, as on a host that sleeps."""
+        self.asleep_ns += duration_ns
         self.wall_ns += duration_ns
 
     def advance(self, duration_ns: int) -> None:

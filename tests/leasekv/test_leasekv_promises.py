@@ -7,8 +7,17 @@ from leasekv_lone import E, Lone, entries
 
 from checker.evidence import Promised, Voted
 from targets.cluster import Role
-from targets.leasekv.messages import AppendReply, Entry, Op, RequestVote, VoteReply
-from targets.leasekv.ports import CampaignNow, ClientGone, HardState, Restored
+from targets.leasekv.messages import (
+    AppendReply,
+    Entry,
+    LeaseGrant,
+    LeaseRequest,
+    Op,
+    RequestVote,
+    VoteReply,
+)
+from targets.leasekv.moments import PPM, Sync
+from targets.leasekv.ports import CampaignNow, ClientGone, HardState, Restored, TimeTold
 
 
 def promised() -> Lone:
@@ -147,3 +156,40 @@ def test_f6_a_vote_is_no_promise_to_the_winner() -> None:
     assert core.ask_vote(1, peer="n2").granted
     assert core.noted(Promised) == []
     assert core.ask_vote(2, peer="n3").granted
+
+
+def test_s2_a_grant_is_said_only_once_its_term_is_durable() -> None:
+    """Else a node killed before that would come back brand-new and free to vote."""
+    core = Lone(policy="lease-oneshot")
+    core.beat()
+    core.hear("n2", LeaseRequest(1, 1))
+    assert core.said(LeaseGrant) == []
+    core.persist()
+    assert core.said(LeaseGrant, "n2") == [LeaseGrant(1, 1)]
+
+
+def test_t1_a_promise_on_spans_goes_on_while_the_host_is_suspended() -> None:
+    core = Lone(policy="lease-interval")
+    core.feed(TimeTold(Sync(core.reading, 0, 0)))
+    core.suspend(20 * E)
+    core.beat()
+    core.persist()
+    core.jump(1)
+    core.feed(TimeTold(Sync(core.reading, 20 * E, 20 * E)))
+    assert core.ask_vote(9).reason == "lease"
+    core.jump(3 * E)
+    assert core.ask_vote(9).granted
+
+
+def test_t1_where_no_span_is_known_a_fast_clock_counts_the_whole_promise() -> None:
+    """A lease on spans lasts all of E, so what stands in for a span has to last as long in true time."""
+    fast_e = E * (PPM + 50_000) // PPM
+    booted = Lone(policy="lease-interval", restored=Restored(2, HardState(1)))
+    unsynced = Lone(policy="lease-interval")
+    unsynced.beat()
+    unsynced.persist()
+    for core in (booted, unsynced):
+        core.jump(fast_e)
+        assert core.ask_vote(9).reason == "lease"
+        core.jump(E // 5)
+        assert core.ask_vote(9).granted

@@ -68,7 +68,8 @@ class OneShot:
         if request.term != state.term or leader != state.leader or not self._promise.free_for(leader):
             return
         self._promise.give(leader, request.seq)
-        state.out.send(leader, LeaseGrant(state.term, request.seq))
+        # Who forgets the term may come back as one that never lived, and owes nobody anything (F4).
+        state.out.send_once_durable(leader, LeaseGrant(state.term, request.seq), state.hard_seq)
 
     def granted(self, peer: str, grant: LeaseGrant) -> None:
         """Count a grant for the request under way."""

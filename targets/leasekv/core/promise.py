@@ -2,8 +2,9 @@
 
 It runs from the receipt of a round for as long as the rules say, on the clock they name; every round
 gives it again, and nothing but time ends it (F1, F5). While the clock cannot be told, it runs on the
-monotonic one. A node that has lived before cannot know what it promised, so it starts with a promise
-(F4); a brand-new one has none.
+monotonic one, longer by what that may be too fast: a lease on another clock allows for no rate. A node
+that has lived before cannot know what it promised, so it starts with a promise (F4); a brand-new one has
+none.
 
 A leader's promise is to itself: it runs from the send of the newest round that a quorum has
 acknowledged, so a leader that is being followed does not help to depose itself.
@@ -14,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from checker.evidence import OwnClock, Promised
-from targets.leasekv.rules import PromiseView
+from targets.leasekv.rules import PromiseView, counted_at_most
 
 if TYPE_CHECKING:
     from .state import State
@@ -23,16 +24,21 @@ if TYPE_CHECKING:
 class Promise:
     """Until when, on the clock of the rules and on the monotonic one."""
 
-    __slots__ = ("_clock", "_length_ns", "_made_to", "_state", "_until_ns", "mono_until_ns")
+    __slots__ = (
+        "_clock", "_length_ns", "_made_to", "_mono_length_ns", "_state", "_until_ns", "mono_until_ns",
+    )  # fmt: skip
 
     def __init__(self, state: State, *, brand_new: bool) -> None:
         self._state = state
         self._clock = state.rules.promise_clock
         self._length_ns = state.rules.promise_ns(state.config.bounds)
+        self._mono_length_ns = self._length_ns
+        if self._clock.name is not OwnClock.MONOTONIC:
+            self._mono_length_ns = counted_at_most(self._length_ns, state.config.drift_ppm)
         self._until_ns: int | None = None
         self._made_to: tuple[str, int] | None = None
         now_ns = state.reading.mono_ns
-        self.mono_until_ns = now_ns if brand_new else now_ns + self._length_ns
+        self.mono_until_ns = now_ns if brand_new else now_ns + self._mono_length_ns
 
     def give(self, holder: str, round_: int) -> None:
         """F1: promise ``holder`` silence from now on; a promise is never shortened."""
@@ -53,7 +59,7 @@ class Promise:
 
     def give_since(self, since_ns: int) -> None:
         """Promise silence as if a round had been heard then, on the monotonic clock."""
-        self.mono_until_ns = max(self.mono_until_ns, since_ns + self._length_ns)
+        self.mono_until_ns = max(self.mono_until_ns, since_ns + self._mono_length_ns)
 
     def free_for(self, holder: str) -> bool:
         """Whether it can be made to ``holder`` in this term: it was, or binds nobody any more."""

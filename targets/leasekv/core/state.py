@@ -84,7 +84,7 @@ class State:
         sync = self.sync
         if sync is None:
             return Moment(reading)
-        since_ns = max(0, reading.mono_ns - sync.mono_ns)
+        since_ns = max(0, reading.passed_ns(sync.reading))
         return Moment(reading, self.rules.span(Elapsed(sync, since_ns, self.config.drift_ppm)))
 
     def remember(self, term: int, voted_for: str | None) -> None:
