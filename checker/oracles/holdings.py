@@ -11,10 +11,11 @@ A node tells what it believed only when it checks. Between two lines of its evid
   a check whose ``read_ns`` is earlier than the previous check repeats an answer given before it.
   Such a cached answer says nothing of the time after its last use.
 
-A belief is over at a change of term or role, which a message brings about. It is over already at the
-line before a refused check, a request refused for want of leadership, a revocation and a clock
-anomaly: what the node found there may have been so for a while, so that it would not have served. And
-it never outlives the last line of a boot, for the node may have been killed right after it.
+A belief is over at a change of term or role, which a message brings about, and at one of members: what
+the old ones gave may back no lease of the new ones, which a leader finds when it is next asked. It is
+over already at the line before a refused check, a request refused for want of leadership, a revocation
+and a clock anomaly: what the node found there may have been so for a while, so that it would not have
+served. And it never outlives the last line of a boot, for the node may have been killed right after it.
 
 A wall clock may have been past ``until_ns`` and set back again inside a gap between two lines, and a
 monotonic clock that is seen to step back likewise. That is excluded only if running twice as fast as
@@ -35,6 +36,7 @@ from checker.evidence import (
     Booted,
     Checked,
     ClockAnomaly,
+    Configured,
     OwnClock,
     Refused,
     Revoked,
@@ -75,7 +77,7 @@ def holdings(timeline: Timeline) -> list[Holding]:
         match line.what:
             case Checked(granted=True) as check:
                 walk.grant(place, check)
-            case TermChanged() | RoleChanged():
+            case TermChanged() | RoleChanged() | Configured():
                 walk.see(place)
                 walk.forget()
             case Checked() | Revoked() | ClockAnomaly() | Booted():

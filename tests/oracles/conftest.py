@@ -16,7 +16,7 @@ Characters:
     B boot    L F leader, follower    T a term higher     . some line that says nothing of a lease
     c granted check    w the same on the wall clock    o open-ended    x refused    r revoked
     ~ a tick (no line)    k granted check judged at the last tick
-    s round sent    1-9 that node acknowledged the last round
+    m other members    s round sent    1-9 that node acknowledged the last round
     p promise to n1    v V vote, pre-vote granted
 """
 
@@ -31,6 +31,7 @@ import pytest
 from checker.evidence import (
     Booted,
     Checked,
+    Configured,
     EvidenceLine,
     Fact,
     OwnClock,
@@ -126,6 +127,8 @@ class _Row:
                 return Checked(self.term, False, OwnClock.MONOTONIC, own_ns, own_ns)
             case "r":
                 return Revoked(self.term, "term")
+            case "m":
+                return Configured(self.term, 2, ("n1", "n2"), ("n2", "n3"), ())
             case "s":
                 self.round += 1
                 return RoundSent(self.term, self.round)
