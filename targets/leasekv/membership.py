@@ -31,6 +31,10 @@ class Membership(msgspec.Struct, frozen=True, array_like=True):
     incoming: tuple[str, ...] = ()
     learners: tuple[str, ...] = ()
 
+    def plain(self) -> list[list[str]]:
+        """Return it as an entry's value, just as that comes off a wire or a disk."""
+        return [list(names) for names in (self.voters, self.incoming, self.learners)]
+
     @property
     def quorums(self) -> tuple[tuple[str, ...], ...]:
         """The sets of which each must have a majority for anything to be decided."""

@@ -17,7 +17,10 @@ FOREVER_NS: Final = 1 << 62
 
 
 class NodeClock:
-    """``rate_ppm`` is the rate the node was born with; a bend of rate 0 comes back to it."""
+    """``rate_ppm`` is the rate the node was born with; a bend of rate 0 comes back to it.
+
+    ``suspended``: monotonic time stands still.
+    """
 
     __slots__ = (
         "_birth_ppm",
@@ -25,9 +28,9 @@ class NodeClock:
         "_mono_ns",
         "_offset_ns",
         "_rate_ppm",
-        "_suspended",
         "_true_ns",
         "_wall_ns",
+        "suspended",
     )
 
     def __init__(self, mono_ns: int, wall_ns: int, *, rate_ppm: int = 0) -> None:
@@ -38,14 +41,14 @@ class NodeClock:
         self._birth_ppm = rate_ppm
         self._rate_ppm = rate_ppm
         self._offset_ns = 0
-        self._suspended = False
+        self.suspended = False
 
     def read(self, true_ns: int) -> Reading:
         """Return what the clocks show at ``true_ns``."""
         passed_ns = true_ns - self._true_ns
         if self._rate_ppm:
             passed_ns = passed_ns * (PPM + self._rate_ppm) // PPM
-        mono_ns = self._mono_ns if self._suspended else self._mono_ns + passed_ns
+        mono_ns = self._mono_ns if self.suspended else self._mono_ns + passed_ns
         return Reading(mono_ns, self._wall_ns + passed_ns, self._boot_ns + passed_ns)
 
     def bend(self, true_ns: int, *, rate_ppm: int, wall_offset_ns: int) -> None:
@@ -58,12 +61,12 @@ class NodeClock:
     def suspend(self, true_ns: int) -> None:
         """Let monotonic time stand still, as on a host that sleeps."""
         self._turn(true_ns)
-        self._suspended = True
+        self.suspended = True
 
     def wake(self, true_ns: int) -> None:
         """Let monotonic time go on, if it stood still."""
         self._turn(true_ns)
-        self._suspended = False
+        self.suspended = False
 
     def _turn(self, true_ns: int) -> None:
         now = self.read(true_ns)
@@ -76,7 +79,7 @@ class NodeClock:
         ahead_ns = mono_ns - self._mono_ns
         if ahead_ns <= 0:
             return self._true_ns
-        if self._suspended:
+        if self.suspended:
             return FOREVER_NS
         if not self._rate_ppm:
             return self._true_ns + ahead_ns

@@ -17,10 +17,14 @@ from sim_lab import E, Lab
 
 from checker import Outcome, check, formats
 from checker.events import Event, EventType, ReadPath
+from checker.oracles.result import Oracle
 from targets.clock import MS
 from targets.cluster import ClockBend, Delayed, Dropped, Held
 from targets.leasekv.config import Limits
 from targets.leasekv.messages import Code, Op, Response
+from targets.leasekv.policies import POLICIES
+from targets.leasekv.ports import CampaignNow, HandOver, Order, Reconfigure
+from targets.sim.cluster import OPERATOR
 from targets.sim.weather import Weather
 
 if TYPE_CHECKING:
@@ -47,19 +51,25 @@ BAD_WEATHER = Weather(
     stall_max_ns=20 * MS,
     torn=True,
     skew_max_ns=10_000 * MS,
+    rate_max_ppm=50_000,
+    suspend_ppm=300_000,
     shuffle=True,
 )
+"""Clocks may be as wrong as is declared, all the time; three pauses in ten suspend the host."""
 
 
 class Storm:
     """Clients that never stop and faults that come and go, for ``length_ns`` of true time."""
 
     def __init__(self, seed: int, *, length_ns: int = 15 * E, clients: int = 4, **config: Any) -> None:
-        self.lab = Lab(seed, weather=BAD_WEATHER, limits=SHORT_LOGS, **config)
+        timings = {"limits": SHORT_LOGS, "grant_ns": 3 * E, "sync_ns": E // 2}
+        self.lab = Lab(seed, weather=BAD_WEATHER, **{**timings, **config})
         self.rng = Random(f"{seed}/storm")
+        self.lull_ns = self.rng.choice([E, 2 * E, 4 * E])
         self.length_ns = length_ns
         self.clients = clients
-        self.invariants = Invariants(self.lab)
+        policy = POLICIES[self.lab.config.policy]
+        self.invariants = Invariants(self.lab, one_lease=Oracle.LEASE_OVERLAP in policy.mode.owes)
         self.lab.watch = self.invariants
         self.history: dict[str, list[Operation]] = defaultdict(list)
         self.events: list[Event] = []
@@ -85,10 +95,12 @@ class Storm:
         return lab
 
     def judge(self) -> None:
-        """Raise unless the history is linearizable, by the dumb judge and by the checker."""
+        """Raise unless the history is linearizable, by the dumb judge and by the checker, and went on."""
         wrong = sorted(key for key, operations in self.history.items() if not linearizable(operations))
         assert wrong == self.violations()
         assert wrong == []
+        done = [event.time_ns for event in self.events if event.type is EventType.OK]
+        assert max(done) > self.length_ns + 4 * E, "nothing was done any more although all was healed"
 
     def violations(self) -> list[str]:
         """Return the keys of which the checker says that their history is not linearizable."""
@@ -206,7 +218,7 @@ class Storm:
         fault, heal = rng.choice(self._faults(victim, others))
         fault()
         lab.after(rng.randrange(E // 5, 3 * E), heal)
-        lab.after(rng.randrange(E // 2, 3 * E), self._fault)
+        lab.after(rng.randrange(self.lull_ns), self._fault)
 
     def _faults(self, victim: str, others: list[str]) -> list[tuple[Act, Act]]:
         lab, cluster, rng = self.lab, self.lab.cluster, self.rng
@@ -234,7 +246,9 @@ class Storm:
             (lambda: cluster.kill(victim), lambda: cluster.restart(victim)),
             (lambda: cluster.bend_clock(victim, rate), unbend),
             (lambda: cluster.bend_clock(victim, jump), lambda: None),
-            (lambda: self._campaign(rng.choice(others)), lambda: None),
+            (lambda: self._order(rng.choice(others), CampaignNow()), lambda: None),
+            (lambda: self._order(lab.leader(), HandOver(rng.choice(others))), lambda: None),
+            (lambda: self._order(lab.leader(), self._reconfiguration()), lambda: None),
             (
                 lambda: cluster.set_apply_delay(victim, E // 4),
                 lambda: cluster.set_apply_delay(victim, 0),
@@ -251,9 +265,16 @@ class Storm:
             self.count["pause"] += 1
             self.lab.cluster.pause(victim)
 
-    def _campaign(self, name: str) -> None:
-        if self.lab.cluster.look(name).running:
-            self.lab.cluster.campaign(name)
+    def _order(self, name: str | None, order: Order) -> None:
+        """Say as an operator would; a leader may be wanted and there may be none."""
+        if name is not None and self.lab.cluster.look(name).running:
+            self.count[type(order).__name__] += 1
+            self.lab.cluster.look(name).feed(OPERATOR, order)
+
+    def _reconfiguration(self) -> Reconfigure:
+        nodes = self.rng.sample(self.lab.nodes, len(self.lab.nodes))
+        voters = self.rng.randint(1, len(nodes))
+        return Reconfigure(tuple(nodes[:voters]), tuple(nodes[voters:][: self.rng.randrange(3)]))
 
     def _cut(self, links: list[tuple[str, str]], state: LinkState) -> None:
         self.count["cut"] += 1

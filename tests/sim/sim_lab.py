@@ -201,8 +201,13 @@ class Lab:
         return led[max(led)] if led else None
 
     def holders(self) -> list[str]:
-        """Return the nodes that hold a lease at this instant, by their own clocks."""
-        known = {name: self.known(name) for name in self.nodes}
+        """Return the nodes that hold a lease at this instant, by their own clocks.
+
+        A suspended host holds none: its monotonic clock stands still, but before it serves anything it
+        sees that its boot time went on.
+        """
+        awake = [name for name in self.nodes if not self.cluster.look(name).clock.suspended]
+        known = {name: self.known(name) for name in awake}
         return [name for name, one in known.items() if one and one.lease_remaining_ns is not None]
 
     def elect(self) -> str:

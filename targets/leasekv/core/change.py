@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from targets.cluster import Role
 from targets.leasekv.membership import Membership
 from targets.leasekv.messages import Op
@@ -62,6 +60,6 @@ class Change:
         return True
 
     def _append(self, membership: Membership) -> None:
-        self._writes.append(Op.CONFIG, None, msgspec.to_builtins(membership))
+        self._writes.append(Op.CONFIG, None, membership.plain())
         self._replication.follow_members()
         self._replication.beat()  # whoever is new hears of it at once
