@@ -17,6 +17,8 @@ from targets.cluster import NodeStatus, Role
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from targets.cluster import Roster
+
 FRESH_E: Final = 0.3
 """A status older than this many election timeouts says nothing about the present."""
 
@@ -55,12 +57,15 @@ class Sight:
         self._commits: dict[str, deque[tuple[int, int]]] = {}
         self._leads: dict[str, tuple[int, int]] = {}
         self._leases_are_shown = False
+        self._first: Roster | None = None
 
     def see(self, status: NodeStatus, now_ns: int) -> None:
         """Take a node's word for its state now."""
         if status.node not in self._nodes:
             return
         self._seen[status.node] = Seen(status, now_ns)
+        if status.role is Role.LEADER and self._first is None:
+            self._first = status.members
         self._leases_are_shown |= self._seen[status.node].lease_ends_ns is not None
         commits = self._commits.setdefault(status.node, deque(maxlen=COMMITS_MAX))
         commits.append((now_ns, status.commit_index))
@@ -85,11 +90,16 @@ class Sight:
         return max(newer, key=lambda seen: seen.status.term, default=None)
 
     def stable(self, now_ns: int) -> bool:
-        """Whether one leader leads, and all others that have a part follow it and are caught up."""
+        """Whether one leader leads, and all others that have a part follow it and are caught up.
+
+        Those are the members that were seen at first: a change that is still being undone is not over.
+        """
         lately, leaders = self._lately(now_ns), self.leaders(now_ns)
         if len(lately) != len(self._nodes) or len(leaders) != 1:
             return False
         leader = leaders[0].status
+        if leader.members != self._first:
+            return False
         if leaders[0].lease_ends_ns is None:
             leads_ns = now_ns - self._leads[leader.node][1]
             if self._leases_are_shown or leads_ns < self._leaseless_ns:

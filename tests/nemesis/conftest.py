@@ -35,7 +35,7 @@ from nemesis.ports import (
     WakeUp,
 )
 from targets.clock import SECOND, Reading
-from targets.cluster import NodeStatus, Role
+from targets.cluster import NodeStatus, Role, Roster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -112,6 +112,12 @@ def inputs(  # noqa: C901, PLR0912 - one case a line
         case ["stable", leader, term]:
             for node in nodes:
                 yield StatusSeen(status(node, leader=leader, term=int(term)))
+        case ["among", voters, leader, term]:
+            members = Roster(tuple(voters.split(",")))
+            for node in nodes:
+                follows = leader if node in members.voters else "n9"
+                seen = status(node, leader=follows, term=int(term))
+                yield StatusSeen(msgspec.structs.replace(seen, members=members))
         case ["leads", node, term, *lease]:
             left_ns = round(float(lease[0]) * SECOND) if lease else LEASE_NS
             yield StatusSeen(status(node, leader=node, term=int(term), lease_ns=left_ns))

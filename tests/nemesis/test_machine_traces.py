@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-@pytest.mark.parametrize("name", ["reactive.txt", "trouble.txt", "overlap.txt", "final_heal.txt"])
+@pytest.mark.parametrize(
+    "name", ["reactive.txt", "trouble.txt", "overlap.txt", "final_heal.txt", "members.txt"]
+)
 def test_the_machine_does_what_its_trace_says(traced: Callable[[str], None], name: str) -> None:
     traced(name)
