@@ -92,12 +92,15 @@ class AgeView(msgspec.Struct, frozen=True, gc=False):
 class GateView(msgspec.Struct, frozen=True, gc=False):
     """A new leader about to commit, asked how early it may be; None where it knows no span.
 
-    ``prior_ns`` is the latest that an entry of an earlier term can have been appended, None if none was.
+    ``prior_ns`` is the latest that an entry of an earlier term can have been appended, None if none was;
+    ``led_ns`` how long this node has led, on its own clock.
     """
 
     earliest_ns: int | None
     prior_ns: int | None
     lease_ns: int
+    led_ns: int
+    drift_ppm: int
 
 
 class LimboView(msgspec.Struct, frozen=True, gc=False):
@@ -255,8 +258,11 @@ def young_enough(view: AgeView) -> bool:
 
 
 def once_all_are_old(view: GateView) -> bool:
-    """G1: commit when every entry of an earlier term is certainly older than a lease can last."""
-    if view.prior_ns is None:
+    """G1: commit when every entry of an earlier term is certainly older than a lease can last.
+
+    They were all appended before this leader was elected, if it knows nothing better.
+    """
+    if view.prior_ns is None or view.led_ns > counted_at_most(view.lease_ns, view.drift_ppm):
         return True
     return view.earliest_ns is not None and view.earliest_ns - view.prior_ns > view.lease_ns
 

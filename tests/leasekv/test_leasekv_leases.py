@@ -1,4 +1,4 @@
-"""The leader's side: rules L1 to L8 and L11 to L13."""
+"""The leader's side: rules L1 to L8, L11 to L13 and G1."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from checker.events import ReadPath
 from checker.evidence import Checked, ClockAnomaly, OwnClock, Revoked
 from targets.clock import MS
 from targets.cluster import Role
-from targets.leasekv.messages import AppendReply, Code, Op, RequestVote, VoteReply
+from targets.leasekv.messages import AppendReply, Code, Entry, Op, RequestVote, VoteReply
 from targets.leasekv.moments import PPM
-from targets.leasekv.ports import CampaignNow
+from targets.leasekv.ports import CampaignNow, HardState, Restored
 from targets.leasekv.rules import Bounds, drift_safe_lease_ns
 
 LEASE = ReadPath.LEASE
@@ -295,3 +295,17 @@ def test_l13_the_wall_clock_has_no_say() -> None:
         core.wall_ns += jump_ns
         assert core.left_ns == D
         assert code(core) is None
+
+
+def test_g1_a_leader_that_nobody_tells_the_time_waits_for_as_long_as_a_fast_clock_may_count() -> None:
+    stamped = Entry(1, 1, Op.WRITE, "x", 1, 7 * E, 7 * E)
+    core = Lone(policy="lease-log", restored=Restored(2, HardState(1), (stamped,)))
+    core.lead()
+    core.ack("n2")
+    for _ in range(10):
+        core.advance(H)
+        core.ack("n2")
+    assert core.commit_index == 0
+    core.advance(H)
+    core.ack("n2")
+    assert core.commit_index == 2

@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 class LogLease:
     """What the log's own entries allow; it has the face of `Lease`, and nothing to credit or void."""
 
-    __slots__ = ("_limbo", "_limbo_end", "_prior_ns", "_state", "_wanted", "_writes", "length_ns")
+    __slots__ = (
+        "_limbo", "_limbo_end", "_prior_ns", "_since_ns", "_state", "_wanted", "_writes", "length_ns",
+    )  # fmt: skip
 
     def __init__(self, state: State, writes: Writes) -> None:
         self._state = state
@@ -45,6 +47,7 @@ class LogLease:
         self.length_ns = state.rules.lease_ns(state.config.bounds)
         self._limbo: frozenset[Key] = frozenset()
         self._limbo_end = 0
+        self._since_ns = 0
         self._prior_ns: int | None = None
         self._wanted = False
 
@@ -52,6 +55,7 @@ class LogLease:
         """Take up leadership: note how young the log may be, and what of it is in limbo."""
         state = self._state
         log = state.log
+        self._since_ns = state.reading.mono_ns
         self._prior_ns = log.stamped_ns
         self._limbo_end = log.last_index
         self._limbo = frozenset(entry.key for entry in log.after(state.commit_index))
@@ -69,7 +73,9 @@ class LogLease:
             return True
         span = state.moment.span
         earliest_ns = None if span is None else span.earliest_ns
-        return state.rules.commit_allowed(GateView(earliest_ns, self._prior_ns, self.length_ns))
+        led_ns = state.reading.mono_ns - self._since_ns
+        gate = GateView(earliest_ns, self._prior_ns, self.length_ns, led_ns, state.config.drift_ppm)
+        return state.rules.commit_allowed(gate)
 
     def end_ns(self) -> int | None:
         """When the lease ends on the interval clock; None if nothing committed is stamped."""
