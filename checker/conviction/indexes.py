@@ -31,6 +31,7 @@ from checker.evidence import (
 )
 from checker.timeline import LEADER, MS
 
+from .owed import Family
 from .quorum import Electorate, of
 from .said import Breach
 
@@ -102,7 +103,8 @@ class _Answer:
         applied = _last(self.timeline, Applied, self.place, self._boot)
         reached = what.applied_index if isinstance(what, ServedRead) else applied and applied.index
         newest_term = 0 if applied is None else applied.entry_term
-        if index <= (reached or 0) and newest_term < what.term:
+        barred = Family.BARRIER in self.owed.families and newest_term < what.term
+        if barred and index <= (reached or 0):
             rule = "L1" if self._by_lease() else "R1"
             last = "none" if applied is None else f"one of term {newest_term}"
             said = (

@@ -20,13 +20,15 @@ class Family(StrEnum):
 
     ``PROMISE``: voters keep silent for E after every round (F1 to F5). ``LEASE``: rounds that a majority
     acknowledged renew a lease of length D on the monotonic clock (L2 to L13). ``INDEX``: a read sees
-    all that was committed when it arrived, by a quorum's word (L1, R1 to R7). ``WAIT``: voting is free,
-    and a new leader commits nothing before the leases that its voters know of are over (W1, W2).
+    all that was committed when it arrived, by a quorum's word (R2 to R7). ``BARRIER``: a new leader
+    answers nothing before an entry of its own term is committed (L1, R1). ``WAIT``: voting is free, and
+    a new leader commits nothing before the leases that its voters know of are over (W1, W2).
     """
 
     PROMISE = "promise"
     LEASE = "lease"
     INDEX = "index"
+    BARRIER = "barrier"
     WAIT = "wait"
 
 

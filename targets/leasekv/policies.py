@@ -85,7 +85,7 @@ _ALL: Final = (
             name="lease-renew",
             claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
             owes=frozenset(Oracle),
-            terms=_terms(Family.PROMISE, Family.LEASE, Family.INDEX),
+            terms=_terms(Family.PROMISE, Family.LEASE, Family.INDEX, Family.BARRIER),
             about="The leader serves from a lease that heartbeats renew, else asks a quorum.",
         ),
         rules=LEASE_RENEW,
@@ -95,7 +95,7 @@ _ALL: Final = (
             name="newleader-waits",
             claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
             owes=frozenset(Oracle) - {Oracle.PROMISE},
-            terms=_terms(Family.LEASE, Family.WAIT, Family.INDEX),
+            terms=_terms(Family.LEASE, Family.WAIT, Family.INDEX, Family.BARRIER),
             about="Voting is free; a new leader waits for the old leases that its voters know of.",
         ),
         rules=msgspec.structs.replace(
@@ -107,7 +107,7 @@ _ALL: Final = (
             name="lease-oneshot",
             claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
             owes=frozenset(Oracle),
-            terms=_terms(Family.INDEX),
+            terms=_terms(Family.INDEX, Family.BARRIER),
             about="One grant asked of everybody, used up and asked again; nothing is renewed.",
         ),
         rules=msgspec.structs.replace(
@@ -122,7 +122,7 @@ _ALL: Final = (
             name="lease-interval",
             claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
             owes=frozenset(Oracle),
-            terms=_terms(Family.INDEX),
+            terms=_terms(Family.INDEX, Family.BARRIER),
             about="Leases and promises compare opposite ends of a span that holds the true time.",
         ),
         rules=msgspec.structs.replace(
@@ -137,7 +137,7 @@ _ALL: Final = (
         mode=Mode(
             name="lease-log",
             claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
-            terms=_terms(Family.INDEX),
+            terms=_terms(Family.INDEX, Family.BARRIER),
             about="The age of the newest committed entry is the lease; a new leader waits with writes.",
         ),
         rules=LEASE_LOG,
@@ -147,7 +147,7 @@ _ALL: Final = (
         mode=Mode(
             name="lease-log-deferred",
             claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
-            terms=_terms(Family.INDEX),
+            terms=_terms(Family.INDEX, Family.BARRIER),
             about="As lease-log, but a new leader takes writes at once and commits them later.",
         ),
         rules=LEASE_LOG_DEFERRED,
@@ -167,7 +167,7 @@ _ALL: Final = (
         mode=Mode(
             name="readindex",
             claims=("readindex-reads", "leader-changes", "deposed-reads"),
-            terms=_terms(Family.INDEX),
+            terms=_terms(Family.INDEX, Family.BARRIER),
             about="Every read waits for a quorum to confirm the leader after the read arrived.",
         ),
         rules=msgspec.structs.replace(LEASE_RENEW, paths=(ReadPath.READINDEX,)),
@@ -176,7 +176,7 @@ _ALL: Final = (
         mode=Mode(
             name="readindex-unbatched",
             claims=("readindex-reads", "leader-changes", "deposed-reads"),
-            terms=_terms(Family.INDEX),
+            terms=_terms(Family.INDEX, Family.BARRIER),
             about="As readindex, but every read sends a round of its own.",
         ),
         rules=msgspec.structs.replace(LEASE_RENEW, paths=(ReadPath.READINDEX,), shares_rounds=False),
@@ -185,7 +185,7 @@ _ALL: Final = (
         mode=Mode(
             name="log-read",
             claims=("log-reads", "leader-changes", "deposed-reads"),
-            terms=_terms(Family.INDEX),
+            terms=_terms(Family.INDEX, Family.BARRIER),
             about="Every read is an entry of the log.",
         ),
         rules=msgspec.structs.replace(LEASE_RENEW, paths=(ReadPath.LOG,)),
