@@ -8,6 +8,7 @@ from leasekv_lone import E, H, Lone, entries
 from checker.evidence import Applied
 from targets.cluster import Role
 from targets.leasekv.config import Limits
+from targets.leasekv.membership import Membership
 from targets.leasekv.messages import Append, AppendReply, Code, Entry, Op, RequestVote, VoteReply
 from targets.leasekv.ports import HardState, Persisted, Restored
 
@@ -504,3 +505,42 @@ def test_what_is_uncommitted_is_bounded() -> None:
     assert core.request(Op.WRITE) == []
     assert core.request(Op.WRITE) == []
     assert core.request(Op.WRITE)[0].code is Code.OVERLOADED
+
+
+# Members.
+
+
+def leaving() -> Lone:
+    """A node that has just booted with a log that takes it out of the voters."""
+    log = (
+        Entry(1, 1, Op.NOOP),
+        Entry(2, 1, Op.CONFIG, None, Membership(("n1", "n2", "n3"), ("n2", "n3")).plain()),
+        Entry(3, 1, Op.CONFIG, None, Membership(("n2", "n3")).plain()),
+    )
+    return Lone(restored=Restored(2, HardState(1), log))
+
+
+def test_who_is_on_its_way_out_still_campaigns_but_does_not_count_itself() -> None:
+    """Nobody else may be able to win: its log is longer, and some voters still ask for its vote."""
+    core = leaving()
+    core.advance(E)
+    assert len(core.said(RequestVote)) == 2
+    for pre in (True, False):
+        core.hear("n2", VoteReply(2, pre, True))
+        core.persist()
+        assert core.role() is (Role.FOLLOWER if pre else Role.CANDIDATE)
+        core.hear("n3", VoteReply(2, pre, True))
+        core.persist()
+    assert core.role() is Role.LEADER
+    core.ack("n2")
+    assert core.commit_index == 0
+    core.ack("n3")
+    assert core.commit_index == 4
+    assert core.role() is Role.FOLLOWER, "its leaving is committed"
+
+
+def test_who_is_out_for_certain_never_campaigns() -> None:
+    core = leaving()
+    core.beat(prev_index=3, prev_term=1, commit_index=3)
+    core.advance(9 * E)
+    assert core.said(RequestVote) == []

@@ -52,6 +52,16 @@ class Members:
         """Return what was in force when the log ended with ``index``."""
         return next(one for first, one in reversed(self._history) if first <= index)
 
+    def stands(self, committed: int) -> bool:
+        """Tell whether this node may campaign, its commit index being that.
+
+        Who votes may. So may who is on its way out, until that is known to be committed: it can have the
+        only log that wins, while voters with an older one still ask for its vote. It counts for nothing.
+        """
+        if self.now.votes(self.own):
+            return True
+        return self.index > committed and self.at(self.index - 1).votes(self.own)
+
     def fact(self, term: int) -> Configured:
         """Return what is in force, as evidence."""
         now = self.now

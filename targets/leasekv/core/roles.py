@@ -92,7 +92,7 @@ class Roles:
     def campaign(self) -> None:
         """Ask for leadership, if the node's own promise allows it."""
         state = self._state
-        if state.role is Role.LEADER or not state.members.now.votes(state.config.node):
+        if state.role is Role.LEADER or not state.members.stands(state.commit_index):
             self._election.rest()
         elif self._election.promise.binds():
             self._election.refuse_oneself()
