@@ -5,7 +5,7 @@
 What was really done is the machine's `InjectionRecord`.
 """
 
-from .aimed import AIMED, aimed
+from .aimed import aimed
 from .dump import dump
 from .machine import EpisodeRun, Injected, InjectionRecord, Machine
 from .parse import parse
@@ -13,7 +13,6 @@ from .schedule import Episode, Schedule, ScheduleError, Step
 from .seeded import FAMILIES, main_job, seeded
 
 __all__ = [
-    "AIMED",
     "FAMILIES",
     "Episode",
     "EpisodeRun",

@@ -18,24 +18,14 @@ from .parse import parse
 if TYPE_CHECKING:
     from .schedule import Schedule
 
-AIMED: Final = (
-    "role-only-read",
-    "lease-from-last-ack",
-    "cached-lease-flag",
-    "lease-wall-clock",
-    "fallback-stale",
-    "no-drift-margin",
-    "vote-ignores-promise",
-    "no-applied-wait",
-)
-"""The mistakes that have one."""
-
 _NAME: Final = re.compile(r"[a-z0-9-]+")
 
 
 def aimed(name: str) -> Schedule:
     """Return the schedule aimed at a mistake, or at another system; `KeyError` if there is none."""
-    found = resources.files("nemesis").joinpath("schedules", f"{name}.yaml")
+    folder = resources.files("nemesis").joinpath("schedules")
+    found = folder.joinpath(f"{name}.yaml")
     if not _NAME.fullmatch(name) or not found.is_file():
-        raise KeyError(f"no schedule is aimed at {name!r}; there are {', '.join(AIMED)}")
+        known = sorted(each.name.removesuffix(".yaml") for each in folder.iterdir())
+        raise KeyError(f"no schedule is aimed at {name!r}; there are {', '.join(known)}")
     return parse(yaml.safe_load(found.read_text(encoding="utf-8")))

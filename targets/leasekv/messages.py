@@ -110,7 +110,7 @@ class VoteReply(msgspec.Struct, frozen=True, array_like=True, tag="v"):
 
 
 class Append(msgspec.Struct, frozen=True, array_like=True, tag="A"):
-    """Heartbeat and log replication in one."""
+    """Heartbeat and log replication in one. ``told_ns`` is what the rules say of the sender's clock."""
 
     term: int
     round: int
@@ -118,6 +118,7 @@ class Append(msgspec.Struct, frozen=True, array_like=True, tag="A"):
     prev_term: int
     entries: tuple[Entry, ...]
     commit_index: int
+    told_ns: int | None = None
 
 
 class AppendReply(msgspec.Struct, frozen=True, array_like=True, tag="a"):

@@ -39,10 +39,14 @@ class Span(msgspec.Struct, frozen=True, gc=False):
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """One instant on a node's clocks; ``span`` is None where no time service has ever been heard."""
+    """One instant on a node's clocks; ``span`` is None where no time service has ever been heard.
+
+    ``ticked_ns`` is what a leader's own heartbeats make of the time since it leads.
+    """
 
     reading: Reading
     span: Span | None = None
+    ticked_ns: int = 0
 
 
 class Elapsed(msgspec.Struct, frozen=True, gc=False):
@@ -72,11 +76,15 @@ class LeaseClock(msgspec.Struct, frozen=True):
 
 
 class PromiseClock(msgspec.Struct, frozen=True):
-    """What a promise is counted on: from ``heard``, compared with ``now``; None likewise."""
+    """What a promise is counted on: from ``heard``, compared with ``now``; None likewise.
+
+    ``told`` is what travels with the round that it answers, of the sender's clock; ``heard`` is given it.
+    """
 
     name: OwnClock
-    heard: At
+    heard: Callable[[Moment, int | None], int | None]
     now: At
+    told: At
 
 
 def mono(moment: Moment) -> int:
@@ -99,7 +107,16 @@ def latest(moment: Moment) -> int | None:
     return None if moment.span is None else moment.span.latest_ns
 
 
+def nothing(_moment: Moment) -> None:
+    """F1: an instant of one node's clock means nothing to another, so none travels."""
+
+
+def received(clock: At) -> Callable[[Moment, int | None], int | None]:
+    """F1: a promise runs from the receipt on the clock of whoever received, whatever was told."""
+    return lambda moment, _told: clock(moment)
+
+
 LEASE_BY_MONOTONIC: Final = LeaseClock(OwnClock.MONOTONIC, mono, mono)
 LEASE_BY_INTERVAL: Final = LeaseClock(OwnClock.INTERVAL, earliest, latest)
-PROMISE_BY_MONOTONIC: Final = PromiseClock(OwnClock.MONOTONIC, mono, mono)
-PROMISE_BY_INTERVAL: Final = PromiseClock(OwnClock.INTERVAL, latest, earliest)
+PROMISE_BY_MONOTONIC: Final = PromiseClock(OwnClock.MONOTONIC, received(mono), mono, nothing)
+PROMISE_BY_INTERVAL: Final = PromiseClock(OwnClock.INTERVAL, received(latest), earliest, nothing)

@@ -28,6 +28,7 @@ from targets.clock import Reading
 from .membership import NEVER, Membership
 from .messages import Code
 from .moments import PPM, Elapsed, LeaseClock, PromiseClock, Span
+from .ports import HardState
 
 NOW: Final = 1 << 62
 
@@ -42,10 +43,11 @@ class Bounds(msgspec.Struct, frozen=True, gc=False):
 
 
 class Ack(msgspec.Struct, frozen=True, gc=False):
-    """An acknowledged round, on the clock the lease is measured on."""
+    """An acknowledged round, on the clock the lease is measured on, and E."""
 
     sent_ns: int
     heard_ns: int
+    election_ns: int
 
 
 class Look(msgspec.Struct, frozen=True, gc=False):
@@ -59,13 +61,21 @@ class Backing(msgspec.Struct, frozen=True, gc=False):
     """What a leader's lease rests on: per peer the instant that its acknowledgements are worth.
 
     ``credits`` has the leader itself as `NOW`; ``now`` is the configuration in force, ``first`` the one
-    that the log began with.
+    that the log began with. ``sent_ns`` is when the newest round left, answered or not; `NEVER` if that
+    is unknown.
     """
 
     own: str
     credits: Mapping[str, int]
     now: Membership
     first: Membership
+    sent_ns: int
+
+
+class HolderView(msgspec.Struct, frozen=True, gc=False):
+    """A node asked to serve from a lease, or about to be no leader any more."""
+
+    leads: bool
 
 
 class LeaseView(msgspec.Struct, frozen=True, gc=False):
@@ -123,6 +133,13 @@ class PromiseView(msgspec.Struct, frozen=True, gc=False):
     until_ns: int
 
 
+class BootView(msgspec.Struct, frozen=True, gc=False):
+    """A node that boots, and how long its promises last."""
+
+    brand_new: bool
+    promise_ns: int
+
+
 class TransferView(msgspec.Struct, frozen=True, gc=False):
     """A leader that began to hand over, asked for its lease; instants on its monotonic clock.
 
@@ -143,6 +160,40 @@ class Barrier(msgspec.Struct, frozen=True, gc=False):
 
     commit_index: int
     noop_index: int
+
+
+class FollowerView(msgspec.Struct, frozen=True, gc=False):
+    """A node that does not lead, asked for a read; whether it knows who does."""
+
+    knows_leader: bool
+
+
+class RoundView(msgspec.Struct, frozen=True, gc=False):
+    """A leader with a read: the newest round sent, and the newest that a majority has answered."""
+
+    sent: int
+    confirmed: int
+
+
+class AnswerView(msgspec.Struct, frozen=True, gc=False):
+    """A read that waits for a majority to answer ``round``, and the newest that one has answered."""
+
+    round: int
+    confirmed: int
+
+
+class BatchView(msgspec.Struct, frozen=True, gc=False):
+    """A read that arrives: the index it would take, and that of the first one still waiting, if any."""
+
+    own_index: int
+    head_index: int | None
+
+
+class SightView(msgspec.Struct, frozen=True, gc=False):
+    """A read about to look at the state: what is applied, and where the log ends."""
+
+    applied_index: int
+    last_index: int
 
 
 class AppliedView(msgspec.Struct, frozen=True, gc=False):
@@ -182,6 +233,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     backing_ns: Callable[[Backing], int]
     judged_at_ns: Callable[[Look], int]
     judge_lease: Callable[[LeaseView], Judgement]
+    may_hold: Callable[[HolderView], bool]
     in_log: bool
     age_allows: Callable[[AgeView], bool]
     commit_allowed: Callable[[GateView], bool]
@@ -190,15 +242,22 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     promise_clock: PromiseClock
     promise_ns: Callable[[Bounds], int]
     promise_binds: Callable[[PromiseView], bool]
+    boot_promise_ns: Callable[[BootView], int]
+    stored: Callable[[HardState], HardState]
     reckoned_ns: Callable[[Bounds], int]
     wait_ns: Callable[[OldLease], int]
     transfer_closes: Callable[[TransferView], bool]
     anomaly: Callable[[ClockView], Anomaly | None]
     lease_index: Callable[[Barrier], int | None]
     read_index: Callable[[Barrier], int | None]
-    first_round: Callable[[int], int]
+    answers_alone: Callable[[FollowerView], bool]
+    next_ticket: Callable[[int], int]
+    index_in_batch: Callable[[BatchView], int]
+    first_round: Callable[[RoundView], int]
+    answered: Callable[[AnswerView], bool]
     shares_rounds: bool
     applied_enough: Callable[[AppliedView], bool]
+    sees_until: Callable[[SightView], int]
     when_unsure: Callable[[Code], Code | None]
 
 
@@ -247,6 +306,11 @@ def compare_the_clock(view: LeaseView) -> Judgement:
     return Judgement(granted=view.read_ns < view.end_ns, until_ns=view.end_ns)
 
 
+def held_by_leaders(view: HolderView) -> bool:
+    """L6: a lease ends with the leadership that it belongs to."""
+    return view.leads
+
+
 def promise_holds(view: PromiseView) -> bool:
     """F2 and F3: no vote for another and none for oneself before the promise has run out."""
     return view.now_ns < view.until_ns
@@ -280,6 +344,16 @@ def promise_election_timeout(bounds: Bounds) -> int:
 def promise_a_grant(bounds: Bounds) -> int:
     """S2: whoever grants a one-shot lease helps nobody else for that long."""
     return bounds.grant_ns
+
+
+def promise_at_boot(view: BootView) -> int:
+    """F4: who has lived before may have promised something just before it died."""
+    return 0 if view.brand_new else view.promise_ns
+
+
+def all_of_it(hard: HardState) -> HardState:
+    """F6: a vote is said once the disk has it, with its term, and both outlive a restart."""
+    return hard
 
 
 def promise_nothing(_bounds: Bounds) -> int:
@@ -359,14 +433,39 @@ def whatever_is_committed(barrier: Barrier) -> int | None:
     return barrier.commit_index
 
 
-def round_after_arrival(last_sent: int) -> int:
+def ask_the_leader(_view: FollowerView) -> bool:
+    """R5: who does not lead cannot know what is committed."""
+    return False
+
+
+def fresh_ticket(last: int) -> int:
+    """R3: an answer to an earlier request must not pass for the answer to this one."""
+    return last + 1
+
+
+def own_index(view: BatchView) -> int:
+    """R4: a read sees what was committed when it arrived, whoever else shares its round."""
+    return view.own_index
+
+
+def round_after_arrival(view: RoundView) -> int:
     """R2: a read is confirmed by rounds sent after it arrived, so by the next one at the earliest."""
-    return last_sent + 1
+    return view.sent + 1
+
+
+def by_a_majority(view: AnswerView) -> bool:
+    """R5: no read before a majority has answered its round, or a later one."""
+    return view.round <= view.confirmed
 
 
 def wait_for_applied(view: AppliedView) -> bool:
     """R6: a read sees everything up to its index."""
     return view.applied_index >= view.read_index
+
+
+def applied_only(view: SightView) -> int:
+    """L5: what is in the log and not committed may never have been."""
+    return view.applied_index
 
 
 def say_so(code: Code) -> Code | None:

@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nemesis import AIMED, ScheduleError, aimed, dump, parse
+from nemesis import ScheduleError, aimed, dump, parse
 from nemesis.faults import Flight
 from nemesis.grudges import Shape
 from nemesis.schedule import (
@@ -47,6 +47,7 @@ from nemesis.schedule import (
     Wait,
 )
 from targets.catalog import every
+from targets.leasekv.mistakes import MISTAKES
 
 REFUSALS = (Path(__file__).parent / "testdata" / "refusals.txt").read_text(encoding="utf-8")
 CASES = [case.split("\n---\n") for case in REFUSALS.strip().split("\n====\n")]
@@ -130,10 +131,11 @@ def test_what_is_dumped_reads_back_the_same(drawn: list[Episode]) -> None:
     assert parse(yaml.safe_load(yaml.safe_dump(dump(schedule)))) == schedule
 
 
-@pytest.mark.parametrize("mistake", AIMED)
+@pytest.mark.parametrize("mistake", MISTAKES)
 def test_an_aimed_schedule_travels_with_the_package_and_reads_back(mistake: str) -> None:
     schedule = aimed(mistake)
-    assert parse(dump(schedule), nodes=["n1", "n2", "n3"]) == schedule
+    nodes = [f"n{number}" for number in range(1, MISTAKES[mistake].nodes + 1)]
+    assert parse(dump(schedule), nodes=nodes) == schedule
     (episode,) = schedule.episodes
     assert episode.name == mistake
     assert episode.required

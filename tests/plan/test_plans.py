@@ -9,7 +9,7 @@ import pytest
 from harness.plan import Plan, PlanError, ScheduleFrom, moved, plan_from
 from harness.plan.draft import unknown
 from harness.plan.dump import dump
-from nemesis import AIMED, aimed
+from nemesis import aimed
 from nemesis import dump as dump_schedule
 from targets.catalog import SYSTEMS
 from targets.cluster import ClockMode
@@ -93,7 +93,7 @@ def test_an_overridden_schedule_file_stays_its_own(tmp_path: Path) -> None:
     assert len(plan.schedule) == 1
 
 
-@pytest.mark.parametrize("mistake", AIMED)
+@pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_brings_everything_it_takes(mistake: str) -> None:
     plan = plan_from(None, {"mistake": mistake})
     told = MISTAKES[mistake]

@@ -57,5 +57,5 @@ class Compaction:
     def _store(self, snapshot: Snapshot) -> None:
         state = self._state
         self.snapshot_index = snapshot.index
-        hard = HardState(state.term, state.voted_for)
+        hard = state.rules.stored(HardState(state.term, state.voted_for))
         state.out.start_over(snapshot, hard, state.log.after(snapshot.index))

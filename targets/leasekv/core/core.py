@@ -260,6 +260,7 @@ class Core:
         if self._replication.followed_ns() < now_ns - 2 * self._state.config.election_ns:
             self._roles.follow(self._state.term, None, reason="quorum")
         else:
+            self._state.ticked_ns += self._state.config.heartbeat_ns
             self._lease.renew()
             self._replication.beat()
             self._transfer.tell()
@@ -306,7 +307,8 @@ class Core:
             self._roles.follow(message.term, peer, reason="term")
         elif self._election.stage is not Stage.NONE:
             self._election.end()
-        self._election.heard(peer, message.round)
+        told_ns = message.told_ns if isinstance(message, Append) else None
+        self._election.heard(peer, message.round, told_ns)
         if isinstance(message, Install):
             self._compaction.install(peer, message)
             self._reads.applied()

@@ -70,11 +70,11 @@ class Election:
         """Try again when the promise, which binds now that the timer has run out, does not."""
         self.due_ns = self.promise.look_again_ns()
 
-    def heard(self, leader: str, round_: int) -> None:
+    def heard(self, leader: str, round_: int, told_ns: int | None) -> None:
         """Take a leader's round: promise it silence, if it renews that, and put the own campaign off."""
         self.old_leases.heard(leader)
         if self._state.rules.renews:
-            self.promise.give(leader, round_)
+            self.promise.give(leader, round_, told_ns)
         self.rest()
 
     # Votes for others.

@@ -61,14 +61,22 @@ class Lease:
         sent_ns, heard_ns = self._clock.sent(sent), self._clock.sent(state.moment)
         if sent_ns is None or heard_ns is None:
             return
-        value = state.rules.credit_ns(Ack(sent_ns, heard_ns))
+        value = state.rules.credit_ns(Ack(sent_ns, heard_ns, state.config.election_ns))
         self._credits[peer] = max(value, self._credits.get(peer, value))
 
     def end_ns(self) -> int | None:
         """When the lease ends on its clock; None if no quorum backs one."""
         state = self._state
         members = state.members
-        backing = Backing(members.own, self._credits, members.now, members.first)
+        sent = state.round_sent
+        sent_ns = None if sent is None else self._clock.sent(sent)
+        backing = Backing(
+            members.own,
+            self._credits,
+            members.now,
+            members.first,
+            NEVER if sent_ns is None else sent_ns,
+        )
         start_ns = state.rules.backing_ns(backing)
         if start_ns == NOW:
             start_ns = self._clock.sent(state.moment) or NEVER

@@ -68,9 +68,9 @@ class Outbox:
         """Answer a client."""
         self._replies.append((client, response))
 
-    def store_hard(self, term: int, voted_for: str | None) -> None:
+    def store_hard(self, hard: HardState) -> None:
         """Make term and vote durable."""
-        self._hard = HardState(term, voted_for)
+        self._hard = hard
 
     def store(self, entries: Sequence[Entry]) -> None:
         """Make entries durable; within a step they follow on each other."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from checker.evidence import OwnClock, Promised
-from targets.leasekv.rules import PromiseView, counted_at_most
+from targets.leasekv.rules import BootView, PromiseView, counted_at_most
 
 if TYPE_CHECKING:
     from .state import State
@@ -37,16 +37,16 @@ class Promise:
             self._mono_length_ns = counted_at_most(self._length_ns, state.config.drift_ppm)
         self._until_ns: int | None = None
         self._made_to: tuple[str, int] | None = None
-        now_ns = state.reading.mono_ns
-        self.mono_until_ns = now_ns if brand_new else now_ns + self._mono_length_ns
+        boot = BootView(brand_new, self._mono_length_ns)
+        self.mono_until_ns = state.reading.mono_ns + state.rules.boot_promise_ns(boot)
 
-    def give(self, holder: str, round_: int) -> None:
+    def give(self, holder: str, round_: int, told_ns: int | None = None) -> None:
         """F1: promise ``holder`` silence from now on; a promise is never shortened."""
         state = self._state
         if not self._length_ns:
             return
         self._made_to = (holder, state.term)
-        heard_ns = self._clock.heard(state.moment)
+        heard_ns = self._clock.heard(state.moment, told_ns)
         if heard_ns is None or self._clock.name is OwnClock.MONOTONIC:
             self.give_since(state.reading.mono_ns)
             clock, until_ns = OwnClock.MONOTONIC, self.mono_until_ns

@@ -21,7 +21,15 @@ from checker.events import ReadPath, Served
 from checker.evidence import IndexTold, Refused, ServedRead
 from targets.cluster import Role
 from targets.leasekv.messages import Code, IndexReply, IndexRequest, Op, Response
-from targets.leasekv.rules import AppliedView, Barrier
+from targets.leasekv.rules import (
+    AnswerView,
+    AppliedView,
+    Barrier,
+    BatchView,
+    FollowerView,
+    HolderView,
+    RoundView,
+)
 
 from .pending import PendingRead, Stage, Table
 
@@ -116,7 +124,7 @@ class Reads:
     # The paths: None if the read is served or waits, else why this way is closed.
 
     def _by_lease(self, read: PendingRead) -> Code | None:
-        if self._state.role is not Role.LEADER:
+        if not self._state.rules.may_hold(HolderView(self._state.role is Role.LEADER)):
             return Code.NOT_LEADER
         if not self._take_index(read, self._state.rules.lease_index):
             return None
@@ -143,9 +151,13 @@ class Reads:
     def _by_round_or_ticket(self, read: PendingRead) -> Code | None:
         state = self._state
         if state.role is not Role.LEADER:
+            if state.rules.answers_alone(FollowerView(state.leader is not None)):
+                read.path, read.index = ReadPath.FOLLOWER, state.applied_index
+                self._await_applied(read)
+                return None
             if state.leader is None:
                 return Code.NOT_LEADER
-            self._ticket += 1
+            self._ticket = state.rules.next_ticket(self._ticket)
             read.ticket = self._ticket
             read.path = ReadPath.FOLLOWER
             self._tickets[read.ticket] = read
@@ -154,7 +166,11 @@ class Reads:
             return None
         if not self._take_index(read, state.rules.read_index):
             return None
-        read.round = state.rules.first_round(self._replication.last_round)
+        head_index = self._by_round[0].index if self._by_round else None
+        read.index = state.rules.index_in_batch(BatchView(read.index, head_index))
+        replication = self._replication
+        rounds = RoundView(replication.last_round, replication.confirmed_round())
+        read.round = state.rules.first_round(rounds)
         self.table.wait(read, Stage.ROUND)
         self._by_round.append(read)
         return None
@@ -186,7 +202,8 @@ class Reads:
     def _take_confirmed(self) -> None:
         queue = self._by_round
         confirmed = self._replication.confirmed_round()
-        while queue and queue[0].round <= confirmed:
+        answered = self._state.rules.answered
+        while queue and answered(AnswerView(queue[0].round, confirmed)):
             read = queue.popleft()
             if read.stage is Stage.ROUND:
                 self._await_applied(read)
@@ -212,7 +229,7 @@ class Reads:
         applied = self._state.applied_index
         for read in self.table.matching(lambda read: read.stage is Stage.APPLIED):
             if self._state.rules.applied_enough(AppliedView(applied, read.index)):
-                self._serve(read, self._writes.machine.read(read.key))
+                self._serve(read, self._writes.seen(read.key))
 
     def found(self, read: PendingRead, value: Any) -> None:
         """Answer a read whose own entry was applied and found ``value``."""
@@ -249,7 +266,7 @@ class Reads:
             self._tell(read, read.peer, read.index, None)
             self._done(read)
         elif state.rules.applied_enough(AppliedView(state.applied_index, read.index)):
-            self._serve(read, self._writes.machine.read(read.key))
+            self._serve(read, self._writes.seen(read.key))
         else:
             self.table.wait(read, Stage.APPLIED)
 
@@ -280,7 +297,7 @@ class Reads:
         said = state.rules.when_unsure(code)
         if said is None:
             read.index = state.applied_index
-            self._serve(read, self._writes.machine.read(read.key))
+            self._serve(read, self._writes.seen(read.key))
             return
         state.out.fact(Refused(state.term, said.value))
         state.out.reply(read.client, Response(read.id, said, None, state.leader))

@@ -67,6 +67,7 @@ class Replication:
         """Become a leader: nothing is known of anybody, and everybody is given 2E to answer."""
         self.last_round = 0
         self.last_full_round = 0
+        self._state.round_sent = None
         self._peers = {}
         self.follow_members()
 
@@ -105,6 +106,7 @@ class Replication:
     def _send_round(self, peers: list[Peer], *, probe: bool) -> None:
         state = self._state
         self.last_round += 1
+        state.round_sent = state.moment
         if len(peers) == len(self._peers):
             self.last_full_round = self.last_round
         shared: Append | None = None
@@ -138,7 +140,9 @@ class Replication:
         state = self._state
         prev_term = state.log.term_at(prev)
         assert prev_term is not None, "a leader sends only what it has"
-        return Append(state.term, self.last_round, prev, prev_term, entries, state.commit_index)
+        told_ns = state.rules.promise_clock.told(state.moment)
+        round_, commit = self.last_round, state.commit_index
+        return Append(state.term, round_, prev, prev_term, entries, commit, told_ns)
 
     def _send(self, peer: Peer, message: Append | Install) -> None:
         peer.sent.append((message.round, self._state.moment))

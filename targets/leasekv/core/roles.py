@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from checker.evidence import Revoked, RoleChanged, TermChanged
 from targets.cluster import Role
 from targets.leasekv.messages import Op
+from targets.leasekv.rules import HolderView
 
 from .election import Stage
 
@@ -71,7 +72,8 @@ class Roles:
         if before is Role.LEADER:
             self._promise_oneself()
             state.out.fact(Revoked(state.term, reason))
-            self._lease.void(1)
+            if not state.rules.may_hold(HolderView(leads=False)):
+                self._lease.void(1)
             self._replication.stop()
             self._transfer.end()
             self._one_shot.end()
@@ -123,6 +125,7 @@ class Roles:
         state.leader = state.config.node
         state.out.fact(RoleChanged(state.term, Role.LEADER.value))
         state.commit_from_ns = self._election.old_leases.waited_out_ns()
+        state.ticked_ns = state.reading.mono_ns
         self._election.end()
         self._lease.begin()
         self._replication.start()

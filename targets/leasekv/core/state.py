@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from targets.cluster import Role
 from targets.leasekv.moments import Elapsed, Moment
+from targets.leasekv.ports import HardState
 
 if TYPE_CHECKING:
     from random import Random
@@ -44,8 +45,9 @@ class State:
 
     ``reading`` is this step's, ``sampled`` that of the last coarse tick. ``noop_index`` is the first
     entry of this node's own leadership, ``hard_seq`` the persist that carries term and vote as they are.
-    Before ``commit_from_ns``, on the monotonic clock, a leader commits nothing. ``sync`` is what the
-    time service said last.
+    Before ``commit_from_ns``, on the monotonic clock, a leader commits nothing. ``round_sent`` is when it
+    sent its newest round; ``ticked_ns`` when its leadership began, and one heartbeat for each since.
+    ``sync`` is what the time service said last.
     """
 
     config: NodeConfig
@@ -66,6 +68,8 @@ class State:
     noop_index: int = 0
     hard_seq: int = 0
     commit_from_ns: int = 0
+    round_sent: Moment | None = None
+    ticked_ns: int = 0
     sync: Sync | None = None
     handover: Handover = field(default_factory=Handover)
 
@@ -83,13 +87,14 @@ class State:
         """Return the instant of a reading taken after the last sync."""
         sync = self.sync
         if sync is None:
-            return Moment(reading)
+            return Moment(reading, None, self.ticked_ns)
         since_ns = max(0, reading.passed_ns(sync.reading))
-        return Moment(reading, self.rules.span(Elapsed(sync, since_ns, self.config.drift_ppm)))
+        span = self.rules.span(Elapsed(sync, since_ns, self.config.drift_ppm))
+        return Moment(reading, span, self.ticked_ns)
 
     def remember(self, term: int, voted_for: str | None) -> None:
         """Change term and vote; nothing that rests on them is said before they are durable."""
         self.term = term
         self.voted_for = voted_for
-        self.out.store_hard(term, voted_for)
+        self.out.store_hard(self.rules.stored(HardState(term, voted_for)))
         self.hard_seq = self.out.pending_seq

@@ -19,6 +19,7 @@ from checker.events import Served
 from checker.evidence import Applied, Refused
 from targets.cluster import Role
 from targets.leasekv.messages import Code, Entry, Op, Response, Snapshot
+from targets.leasekv.rules import SightView
 
 from .machine.kv import KeyValue
 
@@ -149,6 +150,20 @@ class Writes:
         membership = state.members.at(state.applied_index)
         stamped_ns = state.log.stamped_ns
         return Snapshot(state.applied_index, term, membership, stamped_ns, self.machine.snapshot())
+
+    def seen(self, key: Key) -> Any:
+        """Return the value of ``key`` as far as the rules let a read see."""
+        state = self._state
+        applied, log = state.applied_index, state.log
+        until = state.rules.sees_until(SightView(applied, log.last_index))
+        value = self.machine.read(key)
+        if until > applied:
+            ahead = KeyValue()
+            ahead.restore(((key, value),))
+            for index in range(applied + 1, until + 1):
+                ahead.apply(log.entry(index))
+            value = ahead.read(key)
+        return value
 
     def apply_due(self) -> list[tuple[PendingRead, Any]]:
         """Apply what is due; return the reads that went through the log, with what they found."""

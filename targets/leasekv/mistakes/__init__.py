@@ -1,0 +1,21 @@
+"""Planted mistakes: each one substitution in the rules of one policy, with what it takes to show it.
+
+A mistake never adds a branch to the core. Its aimed schedule lies in ``nemesis/schedules/<id>.yaml``.
+They are told by what goes wrong: how a leader counts its `leases`, what followers do with `promises`,
+how `reads` get their index, and what leases `between` leaders of other policies rest on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from . import between, leases, promises, reads
+from .planted import Planted
+
+__all__ = ["MISTAKES", "Planted"]
+
+_ALL: Final = (*leases.ALL, *promises.ALL, *reads.ALL, *between.ALL)
+
+MISTAKES: Final[Mapping[str, Planted]] = MappingProxyType({mistake.id: mistake for mistake in _ALL})

@@ -1,0 +1,54 @@
+"""Mistakes of policies in which something else than promises keeps an old lease and a new leader apart."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from targets.cluster import Primitive
+from targets.leasekv import rules as r
+from targets.target import Place
+
+from .planted import Planted, instead
+
+
+def _no_wait(_old: r.OldLease) -> int:
+    return 0
+
+
+def _whatever_touches_it(_view: r.LimboView) -> bool:
+    return True
+
+
+def _at_once(_view: r.GateView) -> bool:
+    return True
+
+
+ALL: Final = (
+    Planted(
+        id="newleader-no-wait",
+        policy="newleader-waits",
+        rule="W2",
+        places=(Place.SIM,),
+        needs=(Primitive.LINKS, Primitive.CAMPAIGN),
+        sentence="A new leader does not wait for the old lease that its voters told it of.",
+        change=instead(wait_ns=_no_wait),
+    ),
+    Planted(
+        id="leaseguard-early-commit",
+        policy="lease-log",
+        rule="G1",
+        places=(Place.SIM,),
+        needs=(Primitive.LINKS, Primitive.CAMPAIGN),
+        sentence="A new leader commits while the old one may still read by a young entry.",
+        change=instead(commit_allowed=_at_once),
+    ),
+    Planted(
+        id="limbo-read",
+        policy="lease-log-inherited",
+        rule="G3",
+        places=(Place.SIM,),
+        needs=(Primitive.DELAY, Primitive.LINKS, Primitive.CAMPAIGN),
+        sentence="A new leader reads keys that entries in limbo touch by the lease it inherited.",
+        change=instead(limbo_allows=_whatever_touches_it),
+    ),
+)
