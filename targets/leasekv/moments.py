@@ -78,7 +78,7 @@ class LeaseClock(msgspec.Struct, frozen=True):
 class PromiseClock(msgspec.Struct, frozen=True):
     """What a promise is counted on: from ``heard``, compared with ``now``; None likewise.
 
-    ``told`` is what travels with the round that it answers, of the sender's clock; ``heard`` is given it.
+    ``told`` is what of the sender's clock travels with the round it answers; ``heard`` is given that.
     """
 
     name: OwnClock

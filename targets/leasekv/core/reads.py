@@ -152,7 +152,7 @@ class Reads:
         state = self._state
         if state.role is not Role.LEADER:
             if state.rules.answers_alone(FollowerView(state.leader is not None)):
-                read.path, read.index = ReadPath.FOLLOWER, state.applied_index
+                read.index = state.applied_index
                 self._await_applied(read)
                 return None
             if state.leader is None:

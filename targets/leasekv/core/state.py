@@ -45,9 +45,9 @@ class State:
 
     ``reading`` is this step's, ``sampled`` that of the last coarse tick. ``noop_index`` is the first
     entry of this node's own leadership, ``hard_seq`` the persist that carries term and vote as they are.
-    Before ``commit_from_ns``, on the monotonic clock, a leader commits nothing. ``round_sent`` is when it
-    sent its newest round; ``ticked_ns`` when its leadership began, and one heartbeat for each since.
-    ``sync`` is what the time service said last.
+    Before ``commit_from_ns``, on the monotonic clock, a leader commits nothing. ``round_sent`` is when
+    its newest round left, ``ticked_ns`` when its leadership began and one heartbeat for each since, and
+    ``sync`` what the time service said last.
     """
 
     config: NodeConfig

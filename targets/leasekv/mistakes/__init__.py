@@ -7,12 +7,14 @@ how `reads` get their index, and what leases `between` leaders of other policies
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from . import between, leases, promises, reads
 from .planted import Planted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["MISTAKES", "Planted"]
 

@@ -1,14 +1,16 @@
-"""Mistakes of policies in which something else than promises keeps an old lease and a new leader apart."""
+"""Mistakes of policies in which something else than promises keeps old leases and new leaders apart."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from targets.cluster import Primitive
-from targets.leasekv import rules as r
 from targets.target import Place
 
 from .planted import Planted, instead
+
+if TYPE_CHECKING:
+    from targets.leasekv import rules as r
 
 
 def _no_wait(_old: r.OldLease) -> int:

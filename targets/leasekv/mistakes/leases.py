@@ -1,4 +1,4 @@
-"""Mistakes of a leader: what its lease counts from, on which clock, for how long, and who looks at it."""
+"""Mistakes of a leader: what its lease counts from, on which clock, for how long, and who looks."""
 
 from __future__ import annotations
 
@@ -118,6 +118,7 @@ ALL: Final = (
         id="tick-counter-lease",
         policy="lease-renew",
         rule="L13",
+        also_breaks=("L4",),
         also_off=("L11",),
         places=(Place.SIM,),
         needs=(Primitive.PAUSE, Primitive.LINKS),

@@ -1,4 +1,4 @@
-"""What a planted mistake is: one substitution in the rules of one policy, and what it takes to show it."""
+"""What a planted mistake is: one substitution in the rules of one policy, and what shows it."""
 
 from __future__ import annotations
 

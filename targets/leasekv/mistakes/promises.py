@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from checker.evidence import OwnClock
 from targets.cluster import ClockMode, Primitive
-from targets.leasekv import rules as r
 from targets.leasekv.moments import Moment, PromiseClock, nothing, received, wall
 from targets.leasekv.ports import HardState
 from targets.target import Place
 
 from .planted import ANYWHERE, Planted, instead
+
+if TYPE_CHECKING:
+    from targets.leasekv import rules as r
 
 
 def _promised_nothing(_view: r.PromiseView) -> bool:
@@ -52,7 +54,6 @@ ALL: Final = (
         id="promise-wall-clock",
         policy="lease-renew",
         rule="L13",
-        also_breaks=("F1", "F5"),
         places=(Place.SIM,),
         needs=(Primitive.CLOCK_WALL, Primitive.LINKS, Primitive.CAMPAIGN),
         clock=ClockMode.WALL,
@@ -63,6 +64,7 @@ ALL: Final = (
         id="absolute-expiry",
         policy="lease-renew",
         rule="F1",
+        also_breaks=("L13",),
         places=(Place.SIM,),
         needs=(Primitive.CLOCK_WALL, Primitive.LINKS, Primitive.CAMPAIGN),
         clock=ClockMode.WALL,

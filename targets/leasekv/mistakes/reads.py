@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from targets.cluster import Primitive
 from targets.leasekv import rules as r
-from targets.leasekv.messages import Code
 from targets.target import Place
 
 from .planted import ANYWHERE, Planted, instead
+
+if TYPE_CHECKING:
+    from targets.leasekv.messages import Code
 
 
 def _answer_anyway(_code: Code) -> Code | None:
