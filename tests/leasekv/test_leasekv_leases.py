@@ -35,7 +35,8 @@ def test_l1_no_read_before_an_entry_of_the_own_term_is_committed() -> None:
     core = Lone()
     core.lead()
     core.ack("n2", ok=False, match_index=0, conflict_index=1)
-    assert core.left_ns is not None, "the promise is made although the logs disagree"
+    assert core.core._lease.end_ns() is not None, "the promise is made although the logs disagree"
+    assert core.left_ns is None
     assert core.request(Op.READ) == []
     core.ack("n2")
     assert [(r.code, r.evidence and r.evidence.path) for r in core.replies] == [(None, LEASE)]
@@ -61,7 +62,7 @@ def test_l2_a_refused_append_counts_and_a_higher_terms_answer_never_does() -> No
     core = Lone()
     core.lead()
     core.ack("n2", ok=False, match_index=0, conflict_index=1)
-    assert core.left_ns == D
+    assert core.core._lease.end_ns() == core.mono_ns + D
     other = Lone()
     other.lead()
     other.ack("n2", term=2)
@@ -309,3 +310,14 @@ def test_g1_a_leader_that_nobody_tells_the_time_waits_for_as_long_as_a_fast_cloc
     core.advance(H)
     core.ack("n2")
     assert core.commit_index == 2
+
+
+def test_l1_a_leader_that_waits_old_leases_out_holds_none_of_its_own_yet() -> None:
+    core = Lone(policy="newleader-waits")
+    core.campaign()
+    core.hear("n2", VoteReply(1, False, True, None, 3 * H))
+    core.persist()
+    core.ack("n2")
+    assert core.left_ns is None
+    core.advance(4 * H)
+    assert core.left_ns is not None

@@ -13,9 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from checker.events import ReadPath
 from checker.evidence import Checked, OwnClock
-from targets.cluster import Role
 from targets.leasekv.membership import NEVER
 from targets.leasekv.rules import NOW, Ack, Backing, LeaseView, Look, TransferView
 
@@ -115,7 +113,7 @@ class Lease:
     def remaining_ns(self, reading: Reading) -> int | None:
         """Return what is left of the lease at ``reading``, for people; None where there is none."""
         state = self._state
-        if state.role is not Role.LEADER or ReadPath.LEASE not in state.rules.paths or self._closed():
+        if not state.may_lease or self._closed():
             return None
         end_ns, now_ns = self.end_ns(), self._clock.now(state.moment_of(reading))
         if end_ns is None or now_ns is None or now_ns >= end_ns:

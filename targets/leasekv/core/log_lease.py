@@ -19,9 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from checker.events import ReadPath
 from checker.evidence import Checked, OwnClock
-from targets.cluster import Role
 from targets.leasekv.messages import Op
 from targets.leasekv.rules import AgeView, GateView, LimboView
 
@@ -114,7 +112,7 @@ class LogLease:
     def remaining_ns(self, reading: Reading) -> int | None:
         """Return what is left of the lease at ``reading``, for people; None where there is none."""
         state = self._state
-        if state.role is not Role.LEADER or ReadPath.LEASE not in state.rules.paths:
+        if not state.may_lease:
             return None
         end_ns, span = self.end_ns(), state.moment_of(reading).span
         if end_ns is None or span is None or span.latest_ns > end_ns:

@@ -9,9 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from checker.events import ReadPath
 from targets.cluster import Role
 from targets.leasekv.moments import Elapsed, Moment
 from targets.leasekv.ports import HardState
+from targets.leasekv.rules import Barrier
 
 if TYPE_CHECKING:
     from random import Random
@@ -77,6 +79,14 @@ class State:
     def may_read(self) -> bool:
         """Whether a leader has committed an entry of its own term."""
         return self.commit_index >= self.noop_index
+
+    @property
+    def may_lease(self) -> bool:
+        """Whether this node leads and its policy lets it read by a lease by now, if it holds one."""
+        rules = self.rules
+        if self.role is not Role.LEADER or ReadPath.LEASE not in rules.paths:
+            return False
+        return rules.lease_index(Barrier(self.commit_index, self.noop_index)) is not None
 
     @property
     def moment(self) -> Moment:
