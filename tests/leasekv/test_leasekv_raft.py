@@ -5,11 +5,21 @@ from __future__ import annotations
 import pytest
 from leasekv_lone import E, H, Lone, entries
 
-from checker.evidence import Applied
+from checker.evidence import Applied, Configured
 from targets.cluster import Role
 from targets.leasekv.config import Limits
 from targets.leasekv.membership import Membership
-from targets.leasekv.messages import Append, AppendReply, Code, Entry, Op, RequestVote, VoteReply
+from targets.leasekv.messages import (
+    Append,
+    AppendReply,
+    Code,
+    Entry,
+    Install,
+    Op,
+    RequestVote,
+    Snapshot,
+    VoteReply,
+)
 from targets.leasekv.ports import HardState, Persisted, Restored
 
 OLD = Restored(2, HardState(3, None), entries(1, 1, 3))
@@ -544,3 +554,40 @@ def test_who_is_out_for_certain_never_campaigns() -> None:
     core.beat(prev_index=3, prev_term=1, commit_index=3)
     core.advance(9 * E)
     assert core.said(RequestVote) == []
+
+
+def configured(index: int, term: int, *voters: str) -> Entry:
+    return Entry(index, term, Op.CONFIG, None, Membership(voters).plain())
+
+
+def test_an_entry_that_is_cut_off_takes_its_configuration_with_it() -> None:
+    core = Lone()
+    core.beat(entries=(Entry(1, 1, Op.NOOP), configured(2, 1, "n1", "n2")))
+    assert core.noted(Configured)[-1].voters == ("n1", "n2")
+    core.beat(term=2, leader="n3", prev_index=1, prev_term=1, entries=(Entry(2, 2, Op.NOOP),))
+    assert core.noted(Configured)[-1].voters == ("n1", "n2", "n3")
+
+
+def test_a_snapshot_has_the_members_of_where_it_ends_and_not_of_what_follows() -> None:
+    core = Lone(limits=Limits(compact_entries=2, trail_entries=0))
+    core.beat(entries=entries(1, 1), commit_index=0)
+    core.persist()
+    log = (configured(3, 1, "n1", "n2"),)
+    ready = core.beat(round_=2, prev_index=2, prev_term=1, entries=log, commit_index=2)
+    assert ready.persist is not None
+    assert ready.persist.snapshot is not None
+    assert ready.persist.snapshot.membership.voters == ("n1", "n2", "n3")
+    assert ready.persist.entries == log
+
+
+def test_a_leaders_snapshot_is_on_disk_before_it_is_acknowledged_or_counted() -> None:
+    core = Lone()
+    core.beat(entries=entries(1))
+    core.persist()
+    core.hush()
+    snapshot = Snapshot(7, 1, Membership(("n1", "n2", "n3")), None, ())
+    core.hear("n2", Install(1, 2, snapshot))
+    core.beat(round_=3, prev_index=7, prev_term=1)
+    assert [reply.match_index for reply in core.said(AppendReply)] == [0]
+    core.persist()
+    assert core.said(AppendReply)[-1].match_index == 7
