@@ -54,7 +54,7 @@ class Served(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a lease-aware target says of the answer it gave (the event's ``evidence``).
 
     ``lease_remaining_ns`` is on the serving node's own clock, as it was when the node checked;
-    None where no lease was consulted.
+    None where no lease was consulted. ``stamp_ns`` is the timestamp of a write, where it has one.
     """
 
     path: ReadPath | None = None
@@ -62,6 +62,7 @@ class Served(msgspec.Struct, frozen=True, omit_defaults=True):
     lease_remaining_ns: int | None = None
     read_index: int | None = None
     applied_index: int | None = None
+    stamp_ns: int | None = None
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -15,6 +15,7 @@ from checker.oracles import availability as available
 from checker.oracles import clock_audit as clocks
 from checker.oracles import lease_overlap as overlap
 from checker.oracles import promise as promises
+from checker.oracles import timestamps as stamps
 from checker.oracles.holdings import holdings
 from checker.oracles.raft import raft
 from checker.oracles.result import Oracle, OracleResult, unavailable
@@ -51,6 +52,7 @@ def judge(
     return (
         *_on_one_clock(timelines, declared),
         raft(timelines),
+        *_timestamps(operations, timelines if declared.common_clock else None),
         _availability(operations, declared),
         *_audit(timelines, declared),
     )
@@ -68,6 +70,12 @@ def _on_one_clock(timelines: Timelines, declared: Declared) -> Iterator[OracleRe
         yield unavailable(promises.NAME, promises.KIND, why_not or by_design)
     else:
         yield promises.promise(timelines, nodes=declared.nodes, held=held)
+
+
+def _timestamps(operations: Sequence[Operation], on: Timelines | None) -> Iterator[OracleResult]:
+    writes = stamps.stamped(operations)
+    if writes:
+        yield stamps.timestamps(writes, origin_ns=None if on is None else on.origin_ns)
 
 
 def _availability(operations: Sequence[Operation], declared: Declared) -> OracleResult:

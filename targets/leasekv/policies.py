@@ -46,6 +46,8 @@ LEASE_RENEW: Final = r.Rules(
     commit_allowed=r.once_all_are_old,
     limbo_allows=r.untouched,
     writes_at_once=True,
+    stamps_writes=False,
+    stamp_past=r.certainly_past,
     promise_clock=m.PROMISE_BY_MONOTONIC,
     promise_ns=r.promise_election_timeout,
     promise_binds=r.promise_holds,
@@ -69,6 +71,12 @@ LEASE_RENEW: Final = r.Rules(
 )
 
 
+LEASE_INTERVAL: Final = msgspec.structs.replace(
+    LEASE_RENEW,
+    lease_clock=m.LEASE_BY_INTERVAL,
+    lease_ns=r.whole_promise,
+    promise_clock=m.PROMISE_BY_INTERVAL,
+)
 LEASE_LOG: Final = msgspec.structs.replace(
     LEASE_RENEW,
     in_log=True,
@@ -133,12 +141,7 @@ _ALL: Final = (
             terms=_terms(Family.INDEX, Family.BARRIER),
             about="Leases and promises compare opposite ends of a span that holds the true time.",
         ),
-        rules=msgspec.structs.replace(
-            LEASE_RENEW,
-            lease_clock=m.LEASE_BY_INTERVAL,
-            lease_ns=r.whole_promise,
-            promise_clock=m.PROMISE_BY_INTERVAL,
-        ),
+        rules=LEASE_INTERVAL,
         synced=True,
     ),
     Policy(
@@ -197,6 +200,17 @@ _ALL: Final = (
             about="Every read is an entry of the log.",
         ),
         rules=msgspec.structs.replace(LEASE_RENEW, paths=(ReadPath.LOG,)),
+    ),
+    Policy(
+        mode=Mode(
+            name="lease-interval-commit-wait",
+            claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
+            owes=frozenset(Oracle),
+            terms=_terms(Family.INDEX),
+            about="As lease-interval; a write has a timestamp, and is told once that is past.",
+        ),
+        rules=msgspec.structs.replace(LEASE_INTERVAL, stamps_writes=True),
+        synced=True,
     ),
 )
 

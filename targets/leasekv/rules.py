@@ -119,6 +119,13 @@ class LimboView(msgspec.Struct, frozen=True, gc=False):
     touched: bool
 
 
+class StampView(msgspec.Struct, frozen=True, gc=False):
+    """A write about to be answered: its timestamp, and the earliest it can be, None where unknown."""
+
+    earliest_ns: int | None
+    stamp_ns: int
+
+
 class OldLease(msgspec.Struct, frozen=True, gc=False):
     """A new leader asked how long to wait for a lease of which a voter's clock said so much is left."""
 
@@ -239,6 +246,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     commit_allowed: Callable[[GateView], bool]
     limbo_allows: Callable[[LimboView], bool]
     writes_at_once: bool
+    stamps_writes: bool
+    stamp_past: Callable[[StampView], bool]
     promise_clock: PromiseClock
     promise_ns: Callable[[Bounds], int]
     promise_binds: Callable[[PromiseView], bool]
@@ -334,6 +343,11 @@ def once_all_are_old(view: GateView) -> bool:
 def untouched(view: LimboView) -> bool:
     """G3: a key that an entry in limbo touches has a value that nobody here knows."""
     return not view.touched
+
+
+def certainly_past(view: StampView) -> bool:
+    """T3: a write is told once nobody who knows the time could give a smaller timestamp any more."""
+    return view.earliest_ns is not None and view.earliest_ns > view.stamp_ns
 
 
 def promise_election_timeout(bounds: Bounds) -> int:

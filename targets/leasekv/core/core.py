@@ -182,6 +182,7 @@ class Core:
             case order:
                 self._obey(order)
         self._apply()
+        self._writes.told.let_go()
         self._reads.settle()
         return self._flush()
 
@@ -402,6 +403,7 @@ class Core:
         for due_ns in (
             self._reads.table.due_ns,
             self._writes.due_ns,
+            self._writes.told.due_ns,
             self._transfer.due_ns,
             self._one_shot.due_ns,
         ):

@@ -21,6 +21,7 @@ from targets.cluster import Role
 from targets.leasekv.messages import Code, Entry, Op, Response, Snapshot
 from targets.leasekv.rules import SightView
 
+from .commit_wait import CommitWait
 from .machine.kv import KeyValue
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Waiter(msgspec.Struct, frozen=True, gc=False):
 class Writes:
     """Entries of this leadership that somebody waits for, and the state machine."""
 
-    __slots__ = ("_delay_ns", "_due", "_reads", "_state", "_waiting", "machine")
+    __slots__ = ("_delay_ns", "_due", "_reads", "_state", "_waiting", "machine", "told")
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -49,10 +50,11 @@ class Writes:
         self._due: deque[tuple[int, int]] = deque()
         self._delay_ns = 0
         self.machine = KeyValue()
+        self.told = CommitWait(state)
 
     def __len__(self) -> int:
         """Return how many clients wait for a write; who reads is in the table of reads."""
-        return len(self._waiting)
+        return len(self._waiting) + len(self.told)
 
     # Appending.
 
@@ -62,7 +64,9 @@ class Writes:
         if state.role is not Role.LEADER:
             self._refuse(client, request.id, Code.NOT_LEADER)
             return False
-        if state.handover.target is not None or not (state.rules.writes_at_once or state.may_read):
+        timeless = state.rules.stamps_writes and state.moment.span is None
+        opening = not (state.rules.writes_at_once or state.may_read)
+        if state.handover.target is not None or opening or timeless:
             self._refuse(client, request.id, Code.NOT_READY)
             return False
         if self.full():
@@ -83,6 +87,8 @@ class Writes:
         state = self._state
         span = state.moment.span
         early_ns, late_ns = (None, None) if span is None else (span.earliest_ns, span.latest_ns)
+        if late_ns is not None and state.rules.stamps_writes:
+            late_ns = max(late_ns, (state.log.stamped_ns or 0) + 1)
         entry = Entry(state.log.last_index + 1, state.term, op, key, value, early_ns, late_ns)
         state.log.append(entry)
         state.out.store((entry,))
@@ -109,6 +115,7 @@ class Writes:
         gone = [index for index, waiter in self._waiting.items() if waiter.client == client]
         for index in gone:
             del self._waiting[index]
+        self.told.forget_client(client)
 
     def _refuse(self, client: int, request_id: int, code: Code) -> None:
         state = self._state
@@ -194,7 +201,12 @@ class Writes:
         code, value = self.machine.apply(entry)
         state.applied_index = entry.index
         if (waiter := self._waiting.pop(entry.index, None)) is not None:
-            served = Served(None, state.term, None, None, entry.index)
-            state.out.reply(waiter.client, Response(waiter.id, code, value, state.leader, served))
+            stamp_ns = entry.latest_ns if state.rules.stamps_writes and code is None else None
+            served = Served(None, state.term, None, None, entry.index, stamp_ns)
+            answer = Response(waiter.id, code, value, state.leader, served)
+            if stamp_ns is None:
+                state.out.reply(waiter.client, answer)
+            else:
+                self.told.hold(stamp_ns, waiter.client, answer)
         if (read := self._reads.pop(entry.index, None)) is not None:
             found.append((read, value))

@@ -1,0 +1,65 @@
+"""Answers to writes that wait until the write's timestamp is certainly past (T3).
+
+A timestamp is the latest that it can be when the entry is appended, so it may be ahead of the true time.
+Along one log timestamps rise in any case. Whoever else asks the same time service does not know that
+log: what it does after a client heard of a write must come later by the clock as well, and what it
+reads as of now must hold that write. So an answer waits, whoever leads by then: it is committed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from targets.leasekv.moments import PPM
+from targets.leasekv.rules import StampView
+
+if TYPE_CHECKING:
+    from targets.leasekv.messages import Response
+
+    from .state import State
+
+
+class CommitWait:
+    """Answers in the order of their timestamps, each with its client."""
+
+    __slots__ = ("_answers", "_state")
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._answers: deque[tuple[int, int, Response]] = deque()
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def hold(self, stamp_ns: int, client: int, answer: Response) -> None:
+        """Keep an answer until its timestamp is past."""
+        self._answers.append((stamp_ns, client, answer))
+
+    def let_go(self) -> None:
+        """Give the answers whose time has come."""
+        state = self._state
+        while self._answers and state.rules.stamp_past(
+            StampView(self._earliest_ns, self._answers[0][0])
+        ):
+            _, client, answer = self._answers.popleft()
+            state.out.reply(client, answer)
+
+    def forget_client(self, client: int) -> None:
+        """Nobody hears the answers to ``client`` any more."""
+        self._answers = deque(each for each in self._answers if each[1] != client)
+
+    @property
+    def due_ns(self) -> int | None:
+        """When the next one is due, on the monotonic clock; None if none is, or nobody can tell."""
+        earliest_ns = self._earliest_ns
+        if not self._answers or earliest_ns is None:
+            return None
+        ahead_ns = self._answers[0][0] + 1 - earliest_ns
+        state = self._state
+        return state.reading.mono_ns + ahead_ns * (PPM + state.config.drift_ppm) // PPM + 1
+
+    @property
+    def _earliest_ns(self) -> int | None:
+        span = self._state.moment.span
+        return None if span is None else span.earliest_ns
