@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 import msgspec
 
@@ -65,7 +65,7 @@ class Mistake(msgspec.Struct, frozen=True, kw_only=True):
     where it can be shown. ``rule`` is the id of the rule it breaks, ``also_breaks`` those that go with
     it; ``also_off`` are rules that would mask it and are switched off beside it. ``needs`` is what its
     aimed schedule does to the cluster, ``drift_ppm`` the rate bound such a run declares, ``clock`` the
-    clock it bends. ``require`` is what a run must be held to besides, where nothing else can show it.
+    clock it bends.
     """
 
     id: str
@@ -80,7 +80,6 @@ class Mistake(msgspec.Struct, frozen=True, kw_only=True):
     clock: ClockMode
     also_breaks: tuple[str, ...] = ()
     voters: int = 0
-    require: tuple[Literal["availability"], ...] = ()
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):

@@ -141,8 +141,6 @@ def _bring(mistake: Mistake, values: dict[str, Any], draft: Mapping[str, Given])
         brought["clock"] = mistake.clock
     if mistake.voters:
         brought["voters"] = mistake.voters
-    if mistake.require:
-        brought["require"] = mistake.require
     if "schedule" in draft:  # it may be another one, for other nodes
         values |= {key: value for key, value in brought.items() if key not in draft}
         brought = {"policy": mistake.policy}

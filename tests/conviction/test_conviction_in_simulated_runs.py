@@ -38,6 +38,11 @@ UNNAMED = {
     "readindex-ack-reuse",
     "leaseguard-early-commit",
     "limbo-read",
+    "membership-lease-quorum",
+    "single-node-forever",
+    "suspended-clock",
+    "eps-frozen",
+    "no-commit-wait",
 }
 """Found, and no rule is named for certain: evidence leaves several open, or does not tell."""
 ALIKE = {"tick-counter-lease", "absolute-expiry"}

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from harness.plan.plan import Plan
 
 SEEDS = (1, 2, 3)
+UNORDERED = "no-commit-wait"
 NOT_STALE = {"dirty-read"}
 """What is read there is too new: it never was."""
 
@@ -87,7 +88,15 @@ def whole(recording: Recording) -> None:
     assert not recording.seen.failures
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_write_that_is_not_waited_out_breaks_the_order_of_timestamps_alone(seed: int) -> None:
+    recording = simulate(aimed_at(UNORDERED, seed, planted=True))
+    judged = judge_recording(recording)
+    assert (judged.outcome, judged.kind) == (Outcome.VIOLATION, "timestamp-order")
+    assert not stale(recording)
+
+
+@pytest.mark.parametrize("mistake", sorted(MISTAKES.keys() - {UNORDERED}))
 def test_an_aimed_schedule_makes_its_mistake_break_the_history(mistake: str) -> None:
     for seed in SEEDS:
         recording = simulate(aimed_at(mistake, seed, planted=True))
