@@ -17,6 +17,7 @@ from harness.campaign.swarm import HERE
 from harness.outcome import Outcome
 from harness.plan import plan_from
 from harness.run.simulate import Recording, judge_recording, simulate
+from nemesis.faults import Standing
 from targets.cluster import ClockMode
 from targets.leasekv.mistakes import MISTAKES
 from targets.leasekv.policies import POLICIES
@@ -130,3 +131,16 @@ def test_no_right_policy_reads_stale_in_a_drawn_run(seed: int, policy: str, cloc
     whole(recording)
     judged = judge_recording(recording)
     assert judged.outcome is Outcome.PASS, judged.causes
+
+
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+def test_no_right_policy_is_blamed_while_members_change(policy: str) -> None:
+    asked = {"on": "sim", "policy": policy, "seed": 5, "rate": 50, "time": 16.0, "nodes": 5}
+    recording = simulate(plan_from(None, {**asked, "faults": "transfer,membership,time-service,crash"}))
+    assert not stale(recording)
+    whole(recording)
+    made = {each.fault.kind for each in recording.record.faults if each.standing is Standing.INSTALLED}
+    assert {"transfer", "membership"} <= made
+    assert ("time-service" in made) is POLICIES[policy].synced
+    judged = judge_recording(recording)
+    assert judged.outcome in {Outcome.PASS, Outcome.NOT_EXERCISED}, judged.causes
