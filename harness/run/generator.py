@@ -11,8 +11,7 @@ The mix is what makes a stale read visible:
 * *writers*, *roamers* (reading) and *cas* slots go where a leader hint sends them, one node at a time;
 * written values are unique over the whole run, so a read names the one write it saw;
 * a cas starts from the value last seen under its key, so that it often succeeds;
-* keys retire after some hundreds of operations, and at once when too many writes to one of them are
-  unknown: each of those stays open to the end and doubles the checker's work.
+* keys retire: see `Keys`.
 
 A refused operation is tried again only after `RETRY_NS`, which keeps pinned readers as dense as a
 stale window is short without letting them spin.
@@ -29,14 +28,15 @@ from checker.events import MISMATCH, EventType, ReadPath
 from targets.clock import MS, SECOND
 from targets.session import Call
 
+from .keys import Keys
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from random import Random
 
     from targets.session import Completion
 
 RETRY_NS: Final = 20 * MS
-UNKNOWN_MAX: Final = 8  # outstanding unknown writes of one key
-MODEL: Final = "cas-register"  # what judges the operations drawn here
 
 
 class Kind(StrEnum):
@@ -77,16 +77,17 @@ class Generator:
             workload.clients * SECOND // workload.rate_per_s if workload.rate_per_s else 0
         )
         self._last_value = 0
-        self.keys: list[str] = []  # every key ever used
-        self._active = [self._new_key() for _ in range(workload.keys)]
-        self._operations = dict.fromkeys(self.keys, 0)
-        self._unknown = dict.fromkeys(self.keys, 0)
+        self._keys = Keys(workload.keys, operations_max=workload.key_operations_max)
         self._seen: dict[str, Any] = {}
-        self._written = self._active[0]
         self.seats = tuple(
             Seat(kind, node, rng.randrange(self._interval_ns + 1))
             for kind, node in seating(workload, rng)
         )
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """Every key ever used."""
+        return self._keys.ever
 
     def start(self, now_ns: int) -> None:
         """Begin at ``now_ns``: the seats are staggered over one interval from here."""
@@ -105,8 +106,8 @@ class Generator:
             kept_up = now_ns - seat.due_ns < self._interval_ns  # else what was missed stays missed
             since_ns = seat.due_ns if kept_up else now_ns
             seat.due_ns = since_ns + self._interval_ns * jitter_percent // 100
-        key = self._active[self._rng.randrange(len(self._active))]
-        self._count(key)
+        key = self._keys.draw(self._rng)
+        self._keys.count(key)
         match seat.kind:
             case Kind.WRITER:
                 return Call("write", key, self._unique()), seat.node
@@ -117,17 +118,15 @@ class Generator:
 
     def probe(self, f: str, key: Any) -> Call:
         """Make the operation a probe asks for, on the key last written if it names none."""
-        key = self._written if key is None else key
+        key = self._keys.written if key is None else key
         return Call(f, key, self._unique() if f == "write" else None)
 
     def ended(self, slot: int | None, call: Call, completion: Completion, now_ns: int) -> None:
         """Learn how an operation ended (a probe's has no slot)."""
         if completion.type is EventType.OK:
             self._learn(call, completion.value)
-        elif completion.type is EventType.INFO and call.key in self._unknown:
-            self._unknown[call.key] += 1
-            if self._unknown[call.key] >= UNKNOWN_MAX:
-                self._retire(call.key)
+        elif completion.type is EventType.INFO:
+            self._keys.unknown(call.key)
         if slot is None:
             return
         seat = self.seats[slot]
@@ -140,8 +139,8 @@ class Generator:
 
     def _learn(self, call: Call, value: Any) -> None:
         self._seen[call.key] = value[1] if call.f == "cas" else value
-        if call.f != "read" and call.key in self._active:
-            self._written = call.key
+        if call.f != "read":
+            self._keys.acknowledged(call.key)
 
     def _path(self) -> ReadPath | None:
         one_in = self._workload.readindex_one_in
@@ -154,25 +153,6 @@ class Generator:
     def _unique(self) -> int:
         self._last_value += 1
         return self._last_value
-
-    def _new_key(self) -> str:
-        self.keys.append(f"k{len(self.keys)}")
-        return self.keys[-1]
-
-    def _count(self, key: str) -> None:
-        self._operations[key] += 1
-        if self._operations[key] >= self._workload.key_operations_max:
-            self._retire(key)
-
-    def _retire(self, key: str) -> None:
-        """Put a fresh key in the place of this one, if it still has it."""
-        if key not in self._active:
-            return
-        fresh = self._new_key()
-        self._active[self._active.index(key)] = fresh
-        self._operations[fresh] = self._unknown[fresh] = 0
-        if self._written == key:
-            self._written = fresh
 
 
 def seats_min(nodes: int) -> int:

@@ -16,7 +16,7 @@ import pytest
 from checker import check, formats
 from checker.events import NEMESIS, EventType
 from checker.verdict import Outcome as CheckOutcome
-from harness.run.generator import UNKNOWN_MAX
+from harness.run.keys import UNKNOWN_MAX
 from harness.run.ports import Broken, Interrupt, NodeGone, NodeStopped
 from nemesis import parse
 from nemesis.faults import Standing, Verification

@@ -11,7 +11,8 @@ import pytest
 
 from checker.events import EventType, ReadPath
 from harness.run.final import TRIES, FinalReads
-from harness.run.generator import RETRY_NS, UNKNOWN_MAX, Generator, Kind, Workload, seating, seats_min
+from harness.run.generator import RETRY_NS, Generator, Kind, Workload, seating, seats_min
+from harness.run.keys import UNKNOWN_MAX
 from targets.clock import MS, SECOND
 from targets.session import Completion
 
