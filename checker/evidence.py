@@ -178,6 +178,42 @@ class Applied(msgspec.Struct, frozen=True, tag="apply", tag_field="fact"):
     entry_term: int
 
 
+class SessionBegan(msgspec.Struct, frozen=True, tag="session", tag_field="fact"):
+    """The entry at ``index``, of ``term``, was applied, and with it this session lives."""
+
+    term: int
+    index: int
+    session: str
+
+
+class SessionEnded(msgspec.Struct, frozen=True, tag="session_end", tag_field="fact"):
+    """With the entry at ``index`` a session is over: it gave back what it held, or it ``expired``."""
+
+    term: int
+    index: int
+    session: str
+    expired: bool
+
+
+class Granted(msgspec.Struct, frozen=True, tag="grant", tag_field="fact"):
+    """The entry at ``index`` gave ``session`` the lock called ``key``, under ``token``."""
+
+    term: int
+    index: int
+    key: Any
+    session: str
+    token: int
+
+
+class Stored(msgspec.Struct, frozen=True, tag="store", tag_field="fact"):
+    """The storage has accepted what the entry at ``index`` writes to ``key`` under ``token``."""
+
+    term: int
+    index: int
+    key: Any
+    token: int
+
+
 class Revoked(msgspec.Struct, frozen=True, tag="revoke", tag_field="fact"):
     """The node dropped its lease: step-down, clock anomaly, transfer."""
 
@@ -234,6 +270,10 @@ Fact = (
     | GrantAsked
     | GrantAcked
     | Applied
+    | SessionBegan
+    | SessionEnded
+    | Granted
+    | Stored
     | Revoked
     | Transferred
     | Configured

@@ -21,12 +21,17 @@ if TYPE_CHECKING:
 
 
 class Call(msgspec.Struct, frozen=True):
-    """One operation to invoke. ``path`` forces how a read is served; None leaves it to the policy."""
+    """One operation to invoke. ``path`` forces how a read is served; None leaves it to the policy.
+
+    ``fenced``: a write of ``[token, anything]`` that is to be refused if the token is no longer the
+    newest.
+    """
 
     f: str
     key: Any
     value: Any = None
     path: ReadPath | None = None
+    fenced: bool = False
 
 
 class Completion(msgspec.Struct, frozen=True):

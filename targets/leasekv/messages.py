@@ -21,12 +21,22 @@ Key = str | int | None  # hashable on every replica; None is a no-op's
 
 
 class Op(StrEnum):
-    """What a client can ask of a key, and what a log entry can do to it."""
+    """What a client can ask of a key, and what a log entry can do to it.
+
+    ``ACQUIRE`` a lock for ``[session, ttl_ns]``, ``RENEW`` a session and ``RELEASE`` what it holds;
+    ``STORE`` ``[token, anything]`` behind the key's fence, which reads as it was stored. Leaders alone
+    write ``EXPIRE``, ``NOOP`` and ``CONFIG``.
+    """
 
     READ = "read"
     WRITE = "write"
     CAS = "cas"
     DELETE = "delete"
+    ACQUIRE = "acquire"
+    RENEW = "renew"
+    RELEASE = "release"
+    STORE = "store"
+    EXPIRE = "expire"
     NOOP = "noop"
     CONFIG = "config"
 
@@ -34,7 +44,9 @@ class Op(StrEnum):
 class Code(StrEnum):
     """Why a request was not answered with a value.
 
-    Definite codes are said only before anything was appended: the operation did not happen.
+    Definite codes are said only before anything was appended, or of what was applied to no effect: the
+    operation did not happen. ``FENCED`` comes with the greatest token accepted, ``EXPIRED`` means that
+    the session has ended, ``NOT_HELD`` that it does not hold the lock.
     """
 
     NOT_LEADER = "NOT_LEADER"
@@ -45,6 +57,9 @@ class Code(StrEnum):
     OVERLOADED = "OVERLOADED"
     UNSUPPORTED = "UNSUPPORTED"
     MISMATCH = "MISMATCH"
+    FENCED = "FENCED"
+    EXPIRED = "EXPIRED"
+    NOT_HELD = "NOT_HELD"
     UNCERTAIN = "UNCERTAIN"
 
     @property

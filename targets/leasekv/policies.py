@@ -12,6 +12,7 @@ from checker.events import ReadPath
 from checker.oracles.result import Oracle
 from targets.target import Mode
 
+from . import fencing
 from . import moments as m
 from . import rules as r
 
@@ -68,6 +69,7 @@ LEASE_RENEW: Final = r.Rules(
     applied_enough=r.wait_for_applied,
     sees_until=r.applied_only,
     when_unsure=r.say_so,
+    fencing=fencing.RIGHT,
 )
 
 

@@ -25,6 +25,7 @@ import msgspec
 from checker.events import ReadPath
 from targets.clock import Reading
 
+from .fencing import Fencing
 from .membership import NEVER, Membership
 from .messages import Code
 from .moments import PPM, Elapsed, LeaseClock, PromiseClock, Span
@@ -268,6 +269,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     applied_enough: Callable[[AppliedView], bool]
     sees_until: Callable[[SightView], int]
     when_unsure: Callable[[Code], Code | None]
+    fencing: Fencing
 
 
 def drift_safe_lease_ns(bounds: Bounds) -> int:

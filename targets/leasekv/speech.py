@@ -6,11 +6,16 @@ code fails it. What does not fit the operation (MISMATCH in answer to a write) i
 
 from __future__ import annotations
 
+from typing import Final
+
 from checker.events import EventType
 from targets.request import UNEXPECTED, unknown
 from targets.session import Call, Completion
 
 from .messages import Code, Op, Request, Response
+
+TELLING: Final = frozenset({Op.READ, Op.ACQUIRE})
+"""What is answered with a value of the target's: what was read, the token of a lock."""
 
 
 class LeaseKvSpeech:
@@ -18,7 +23,8 @@ class LeaseKvSpeech:
 
     def ask(self, call: Call, number: int) -> Request:
         """Return the request; its id comes back in the answer."""
-        return Request(number, Op(call.f), call.key, call.value, call.path)
+        op = Op.STORE if call.fenced else Op(call.f)
+        return Request(number, op, call.key, call.value, call.path)
 
     def number(self, answer: Response) -> int:
         """Return the request's id."""
@@ -28,7 +34,7 @@ class LeaseKvSpeech:
         """Return what an answer to ``call`` means."""
         match answer.code:
             case None:
-                value = answer.value if call.f == Op.READ else call.value
+                value = answer.value if call.f in TELLING else call.value
                 return Completion(EventType.OK, value, None, answer.evidence, answer.leader)
             case Code.MISMATCH if call.f != Op.CAS:
                 return unknown(call, UNEXPECTED, unexpected=f"MISMATCH in answer to a {call.f}")

@@ -7,7 +7,8 @@ decides what:
 * `Election`: promises, votes, campaigns;       * `Lease`: what acknowledgements are worth;
 * `Writes`: appending and applying;             * `Reads`: how a read is answered;
 * `Transfer`: handing leadership over;           * `Change`: who takes part;
-* `Compaction`: snapshots;                       * `OneShot`: leases that nothing renews.
+* `Compaction`: snapshots;                       * `OneShot`: leases that nothing renews;
+* `Sessions`: whose locks are over.
 
 Order within a step. Clocks before everything: an anomaly voids the lease before this very input could
 be served from it (L11). A higher term, or a quorum lost, ends leadership with all it supported before
@@ -72,6 +73,7 @@ from .outbox import Outbox
 from .reads import Reads
 from .replication import Replication
 from .roles import Roles
+from .sessions import Sessions
 from .state import State
 from .transfer import Transfer
 from .writes import Writes
@@ -84,7 +86,9 @@ if TYPE_CHECKING:
     from targets.leasekv.rules import Rules
 
 
-FOR_CLIENTS: Final = frozenset({Op.READ, Op.WRITE, Op.CAS, Op.DELETE})
+FOR_CLIENTS: Final = frozenset(
+    {Op.READ, Op.WRITE, Op.CAS, Op.DELETE, Op.ACQUIRE, Op.RENEW, Op.RELEASE, Op.STORE}
+)
 
 
 class CoreStatus(msgspec.Struct, frozen=True):
@@ -143,6 +147,7 @@ class Core:
         self._replication = Replication(state, self._writes)
         self._one_shot = OneShot(state, self._lease, self._election.promise)
         self._reads = Reads(state, self._lease, self._replication, self._writes)
+        self._sessions = Sessions(state, self._writes)
         self._change = Change(state, self._replication, self._writes)
         self._transfer = Transfer(state, self._replication, self._writes)
         self._roles = Roles(
@@ -263,6 +268,7 @@ class Core:
         else:
             self._state.ticked_ns += self._state.config.heartbeat_ns
             self._lease.renew()
+            self._sessions.look()
             self._replication.beat()
             self._transfer.tell()
 

@@ -1,8 +1,8 @@
 """What a leader appends, who waits for it, and applying what is committed.
 
-A write is answered once it is applied. A leader that steps down cannot know what becomes of what it
-has appended: such writes are UNCERTAIN, the one indefinite code. Before anything was appended the codes
-are definite.
+A write is answered once it is applied, an acquisition of a lock perhaps by a later entry. A leader that
+steps down cannot know what becomes of what it has appended: such writes are UNCERTAIN, the one
+indefinite code. Before anything was appended the codes are definite.
 
 The apply delay is a tester's knob: entries are applied that long after the node learned that they are
 committed, in order.
@@ -22,11 +22,12 @@ from targets.leasekv.messages import Code, Entry, Op, Response, Snapshot
 from targets.leasekv.rules import SightView
 
 from .commit_wait import CommitWait
-from .machine.kv import KeyValue
+from .machine.machine import Machine
 
 if TYPE_CHECKING:
     from targets.leasekv.messages import Key, Request
 
+    from .machine.locks import Answer
     from .pending import PendingRead
     from .state import State
 
@@ -49,7 +50,7 @@ class Writes:
         self._reads: dict[int, PendingRead] = {}
         self._due: deque[tuple[int, int]] = deque()
         self._delay_ns = 0
-        self.machine = KeyValue()
+        self.machine = Machine(state.rules.fencing)
         self.told = CommitWait(state)
 
     def __len__(self) -> int:
@@ -64,9 +65,7 @@ class Writes:
         if state.role is not Role.LEADER:
             self._refuse(client, request.id, Code.NOT_LEADER)
             return False
-        timeless = state.rules.stamps_writes and state.moment.span is None
-        opening = not (state.rules.writes_at_once or state.may_read)
-        if state.handover.target is not None or opening or timeless:
+        if not self.open:
             self._refuse(client, request.id, Code.NOT_READY)
             return False
         if self.full():
@@ -74,6 +73,14 @@ class Writes:
             return False
         self.append(request.op, request.key, request.value, Waiter(client, request.id))
         return True
+
+    @property
+    def open(self) -> bool:
+        """Whether a leader appends what it is asked to."""
+        state = self._state
+        timeless = state.rules.stamps_writes and state.moment.span is None
+        opening = not (state.rules.writes_at_once or state.may_read)
+        return not (state.handover.target is not None or opening or timeless)
 
     def full(self) -> bool:
         """Whether too much is uncommitted for another entry."""
@@ -198,15 +205,23 @@ class Writes:
 
     def _apply(self, entry: Entry, found: list[tuple[PendingRead, Any]]) -> None:
         state = self._state
-        code, value = self.machine.apply(entry)
+        answers = self.machine.apply(entry)
         state.applied_index = entry.index
-        if (waiter := self._waiting.pop(entry.index, None)) is not None:
-            stamp_ns = entry.latest_ns if state.rules.stamps_writes and code is None else None
-            served = Served(None, state.term, None, None, entry.index, stamp_ns)
-            answer = Response(waiter.id, code, value, state.leader, served)
-            if stamp_ns is None:
-                state.out.reply(waiter.client, answer)
-            else:
-                self.told.hold(stamp_ns, waiter.client, answer)
-        if (read := self._reads.pop(entry.index, None)) is not None:
-            found.append((read, value))
+        for fact in self.machine.told():
+            state.out.fact(fact)
+        for answer in answers:
+            if (waiter := self._waiting.pop(answer.to, None)) is not None:
+                self._answer(waiter, entry, answer)
+            if (read := self._reads.pop(answer.to, None)) is not None:
+                found.append((read, answer.value))
+
+    def _answer(self, waiter: Waiter, entry: Entry, answer: Answer) -> None:
+        """Tell a client what ``entry``, its own or a later one, has brought about for it."""
+        state = self._state
+        stamp_ns = entry.latest_ns if state.rules.stamps_writes and answer.code is None else None
+        served = Served(None, state.term, None, None, entry.index, stamp_ns)
+        response = Response(waiter.id, answer.code, answer.value, state.leader, served)
+        if stamp_ns is None:
+            state.out.reply(waiter.client, response)
+        else:
+            self.told.hold(stamp_ns, waiter.client, response)

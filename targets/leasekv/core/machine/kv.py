@@ -27,6 +27,10 @@ class KeyValue:
         """Return what ``key`` holds, None if nothing."""
         return self._values.get(key)
 
+    def put(self, key: Key, value: Any) -> None:
+        """Let ``key`` hold ``value``."""
+        self._values[key] = value
+
     def snapshot(self) -> Any:
         """Return everything it holds, as a value that never changes again."""
         return tuple(self._values.items())
@@ -50,6 +54,6 @@ class KeyValue:
                 self._values.pop(entry.key, None)
             case Op.READ:
                 return None, self._values.get(entry.key)
-            case Op.NOOP | Op.CONFIG:
+            case _:
                 pass
         return None, None
