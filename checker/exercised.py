@@ -7,6 +7,8 @@ schedule meant to do. A count of 0 makes a run *not exercised*.
 * ``leader-changes``: how often the leader of a term was another node than that of the term before.
 * ``deposed-reads``: reads invoked at a node that took itself for the leader of an older term, after a
   newer leader's write had been acknowledged. Whatever came of the read: a refusal is the right answer.
+* ``grants``, ``expiries``, ``refused-tokens``: acquisitions of a lock that ended ok, sessions that were
+  ended because nobody renewed them, writes refused because their token was not the newest.
 * ``clock-bend``: the largest rate error measured, in ppm; if no rate was bent, how far a wall clock was
   off, in ms. What clocks do by themselves, or a fake by its granularity, is below the threshold and 0.
 """
@@ -18,6 +20,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from checker.events import EventType, ReadPath
+from checker.oracles import fencing
 from checker.oracles.availability import READS, WRITES
 from checker.oracles.clock_audit import measure
 from checker.timeline import MS
@@ -44,6 +47,7 @@ def count(operations: Iterable[Operation], timelines: Timelines) -> Mapping[str,
         "leader-changes": sum(a.node != b.node for a, b in pairwise(leaders)),
         "deposed-reads": _deposed_reads(operations, timelines, leaders),
         "clock-bend": _clock_bend(timelines),
+        **fencing.counts(operations, timelines),
     }
 
 

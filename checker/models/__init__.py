@@ -9,7 +9,7 @@ from checker.models.kv import KeyValue
 from checker.models.locks import FencedLock, Mutex, ReentrantMutex
 from checker.models.model import Model
 from checker.models.queues import FifoQueue, PriorityQueue, Stack, UnorderedQueue
-from checker.models.register import CasRegister, Register
+from checker.models.register import CasRegister, FencedRegister, Register
 from checker.models.sets import GrowSet
 from checker.models.transactions import ListAppend, MultiRegister
 
@@ -32,6 +32,7 @@ MODELS: Final[dict[str, type[Model]]] = {
         Mutex,
         ReentrantMutex,
         FencedLock,
+        FencedRegister,
         ListAppend,
     )
 }

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from checker.operations import Operation
 
 
+LOCKING = frozenset({"acquire", "renew", "release"})
+
+
 class Register(Model):
     """A value that is read and written."""
 
@@ -89,3 +92,17 @@ class CasRegister(Register):
 
     name: ClassVar[str] = "cas-register"
     functions: ClassVar[frozenset[str]] = Register.functions | {"cas"}
+
+
+class FencedRegister(Register):
+    """A register written under locks: what is asked of the locks changes nothing in it.
+
+    Whether tokens keep their order is the fencing oracle's to say, not the register's.
+    """
+
+    name: ClassVar[str] = "fenced-register"
+    functions: ClassVar[frozenset[str]] = Register.functions | LOCKING
+
+    def keep(self, op: Operation) -> bool:
+        """Return whether ``op`` is the register's and can matter."""
+        return op.f not in LOCKING and super().keep(op)

@@ -16,6 +16,7 @@ from checker.oracles import clock_audit as clocks
 from checker.oracles import lease_overlap as overlap
 from checker.oracles import promise as promises
 from checker.oracles import timestamps as stamps
+from checker.oracles.fencing import fencing
 from checker.oracles.holdings import holdings
 from checker.oracles.raft import raft
 from checker.oracles.result import Oracle, OracleResult, unavailable
@@ -48,11 +49,12 @@ class Declared(msgspec.Struct, frozen=True, kw_only=True):
 def judge(
     operations: Sequence[Operation], timelines: Timelines, declared: Declared
 ) -> tuple[OracleResult, ...]:
-    """Return what every oracle says."""
+    """Return what every oracle says; that of locks only where there were any."""
     return (
         *_on_one_clock(timelines, declared),
         raft(timelines),
         *_timestamps(operations, timelines if declared.common_clock else None),
+        *filter(None, (fencing(operations, timelines),)),
         _availability(operations, declared),
         *_audit(timelines, declared),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from checker import direct
-from checker.models.register import CasRegister, Register
+from checker.models.register import CasRegister, FencedRegister, Register
 from checker.search import generic, register
 from checker.zones.decide import Conflict, Fits, Unsure, decide
 from checker.zones.lower import lower
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from checker.part import Part
     from checker.search.result import Found, Searching
 
-REGISTERS = (Register, CasRegister)
+REGISTERS = (Register, CasRegister, FencedRegister)
 
 
 def search(part: Part) -> Searching:

@@ -95,6 +95,8 @@ def done(*operations: tuple[Any, str, Any]) -> History:
             ),
             "pass",
         ),
+        ("fenced-register", "0 |-acquire 3-| |-w 1-| |-release-| |-r 1-|", "pass"),
+        ("fenced-register", "0 |-acquire 3-| |-w 1-| |-release-| |-r nil-|", "violation"),
         ("list-append", "0 |-x:append 3-| |-x:append 4-| |-x:r [3,4]-|", "pass"),
         ("list-append", "0 |-x:append 3-| |-x:append 4-| |-x:r [4,3]-|", "violation"),
         ("kv", '0 |-x:put "a"-| |-x:append "b"-| |-x:get "ab"-|', "pass"),

@@ -61,6 +61,9 @@ def test_reads_count_by_the_path_that_served_them(draw: Draw) -> None:
         "leader-changes": 0,
         "deposed-reads": 0,
         "clock-bend": 0,
+        "grants": 0,
+        "expiries": 0,
+        "refused-tokens": 0,
     }
 
 
