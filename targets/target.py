@@ -12,9 +12,10 @@ targets, or to test another one, asks for nothing that this one needs.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 import msgspec
 
@@ -25,7 +26,6 @@ from .cluster import ClockMode, Primitive
 from .sim.weather import Weather
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from .cluster import Cluster
@@ -65,7 +65,7 @@ class Mistake(msgspec.Struct, frozen=True, kw_only=True):
     where it can be shown. ``rule`` is the id of the rule it breaks, ``also_breaks`` those that go with
     it; ``also_off`` are rules that would mask it and are switched off beside it. ``needs`` is what its
     aimed schedule does to the cluster, ``drift_ppm`` the rate bound such a run declares, ``clock`` the
-    clock it bends.
+    clock it bends, ``brings`` what else a plan says for it, by key.
     """
 
     id: str
@@ -80,6 +80,7 @@ class Mistake(msgspec.Struct, frozen=True, kw_only=True):
     clock: ClockMode
     also_breaks: tuple[str, ...] = ()
     voters: int = 0
+    brings: Mapping[str, Any] = {}
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,6 +97,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     heartbeat_ns: int
     margin_ns: int
     append_max: int
+    compact_entries: int
     drift_ppm: int
     read_timeout_ns: int
     write_timeout_ns: int
@@ -122,6 +124,8 @@ TAKEN_BY_SOME: Final[Mapping[str, Place | None]] = MappingProxyType(
         "heartbeat_ns": None,
         "margin_ns": None,
         "append_max": None,
+        "compact_entries": None,
+        "workload": None,
         "read_timeout_ns": None,
         "compose": None,
         "containers": None,

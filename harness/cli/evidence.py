@@ -29,10 +29,10 @@ from harness.report.rules import labelled, rule_lines
 from harness.report.view import Proof
 from harness.run import convicted, injected
 from harness.run.judge import declared, oracle_json
+from harness.run.workloads import claims_of
 from harness.store.errors import NotARun, StoreError
 from harness.store.files import read_bounded
 from harness.store.rundir import PLAN_MAX_BYTES, RunDir, existing
-from targets.catalog import find
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -140,14 +140,13 @@ def _look(run: RunDir, history: History, violation: Violation | None) -> Seen:
     gathered = gather(evidence, nodes=plan.node_names, where=f"{run.evidence}/")
     origin_ns = history.header.origin_ns if history.header is not None else 0
     timelines = build(gathered.lines, origin_ns=origin_ns)
-    mode = find(plan.target).modes[plan.policy]
     owed = declared(plan, healed_ns=None)
     oracles = tuple(each for each in judge(history, timelines, owed) if each.name != NOT_JUDGED)
     notes = [*gathered.notes, *([missed(gathered.missing)] if gathered.missing else ())]
     missed_by = [Outcome.UNKNOWN] if gathered.missing else []
     windows, unread = _faults(run)
     counts = exercised.count(history, timelines)
-    claims = {claim: counts.get(claim, 0) for claim in mode.claims}
+    claims = {claim: counts.get(claim, 0) for claim in claims_of(plan)}
     return Seen(
         outcome=worst([_outcome(plan, oracles, claims), *missed_by]),
         oracles=oracles,

@@ -12,6 +12,7 @@ from checker.models import MODELS
 from harness.outcome import Outcome
 from harness.report.escape import plain
 from harness.report.fold import folded
+from harness.run.workloads import WORKLOADS
 from nemesis.drawn.families import DRAWN
 from targets.catalog import every
 
@@ -36,8 +37,7 @@ def _faults() -> Rows:
 
 
 def _workloads() -> Rows:
-    about = "reads pinned to every node, unique writes and compare-and-set, on keys that rotate"
-    return [{"name": "register", "about": about}]
+    return [{"name": name, "about": each.about} for name, each in WORKLOADS.items()]
 
 
 def _policies() -> Rows:

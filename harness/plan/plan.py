@@ -39,13 +39,21 @@ class ScheduleFrom(StrEnum):
     FILE = "file"
 
 
+class Load(StrEnum):
+    """Which workload draws the operations: see `harness.run.workloads`."""
+
+    REGISTER = "register"
+    LOCK = "lock"
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One run.
 
     ``rate`` is operations a second over all clients, 0 as many as go; ``faults`` the families of a
     drawn schedule; ``readindex_one_in`` 10 sends one read in ten through ReadIndex, 0 none;
     ``peer_delay_ns`` delays every link between peers, one way, whenever no fault shuts it;
-    ``append_max`` is how many log entries travel from node to node in one message, at most;
+    ``append_max`` is how many log entries travel from node to node in one message, at most, and
+    ``compact_entries`` how many are applied between two snapshots;
     ``voters`` is how many nodes vote to begin with, the first ones, 0 all of them;
     ``clock`` is the one clock that may be bent, ``drift_ppm`` the declared bound on a clock's rate
     error. ``check_s`` and ``check_mb`` bound the check. ``keep`` keeps what the nodes had on disk.
@@ -64,6 +72,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     policy: str = msgspec.field(default_factory=lambda: next(iter(find(DEFAULT).modes)))
     mistakes: tuple[str, ...] = msgspec.field(name="mistake", default=())
     keep_rules: tuple[str, ...] = ()
+    workload: Load = Load.REGISTER
     nodes: Annotated[int, msgspec.Meta(ge=1, le=9)] = 3
     voters: Annotated[int, msgspec.Meta(ge=0, le=9)] = 0
     clients: Annotated[int, msgspec.Meta(ge=1, le=512)] = 12
@@ -80,6 +89,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     heartbeat_ns: Annotated[int, msgspec.Meta(ge=MS, le=60 * SECOND)] = 100 * MS
     margin_ns: Duration = 20 * MS
     append_max: Annotated[int, msgspec.Meta(ge=1, le=4096)] = 256
+    compact_entries: Annotated[int, msgspec.Meta(ge=10, le=1_000_000)] = 20_000
     drift_ppm: Annotated[int, msgspec.Meta(ge=0, lt=1_000_000)] = 50_000
     read_timeout_ns: Annotated[int, msgspec.Meta(ge=10 * MS, le=600 * SECOND)] = 600 * MS
     write_timeout_ns: Annotated[int, msgspec.Meta(ge=10 * MS, le=600 * SECOND)] = 1500 * MS

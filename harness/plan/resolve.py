@@ -141,6 +141,7 @@ def _bring(mistake: Mistake, values: dict[str, Any], draft: Mapping[str, Given])
         brought["clock"] = mistake.clock
     if mistake.voters:
         brought["voters"] = mistake.voters
+    brought |= {key: msgspec.convert(value, FIELDS[key].type) for key, value in mistake.brings.items()}
     if "schedule" in draft:  # it may be another one, for other nodes
         values |= {key: value for key, value in brought.items() if key not in draft}
         brought = {"policy": mistake.policy}

@@ -52,10 +52,9 @@ if TYPE_CHECKING:
     from nemesis.faults import Fault
     from targets.session import Session
 
-    from .generator import Generator
     from .phases import PhaseEffect
     from .ports import Timing
-    from .script import Script
+    from .supply import Source
 
 POLL_NS: Final = 20 * MS
 FAILURES_KEPT: Final = 20
@@ -72,7 +71,7 @@ class Conductor:
         self,
         nodes: Sequence[str],
         *,
-        generator: Generator | Script,
+        generator: Source,
         machine: NemesisMachine,
         session: Callable[[], Session],
         timing: Timing,

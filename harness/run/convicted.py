@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from checker.conviction import Certainty, Conviction, Owed, convict, of_findings, of_history
+from checker.conviction.fences import fence_breaches
 from checker.conviction.owed import PPM
+from checker.conviction.said import of_breach
+from checker.oracles import fencing
+from checker.oracles.result import OracleOutcome
 from targets.catalog import find
 
 if TYPE_CHECKING:
@@ -48,6 +52,9 @@ def convicted(
         return ()
     incidents = of_history(violation, timelines) if violation is not None else []
     said = convict(timelines, rules, [*incidents, *of_findings(oracles, timelines)])
+    if any(told.kind == fencing.KIND and told.outcome is OracleOutcome.VIOLATION for told in oracles):
+        known = (each for each in said if each.certainty is not Certainty.UNKNOWN)
+        said = (*known, *map(of_breach, fence_breaches(timelines)))
     catalog = find(plan.target).mistakes
     return tuple(_of_the_catalog(each, catalog) for each in said)
 

@@ -32,12 +32,12 @@ from checker.timeline import Timelines
 from checker.timeline import build as build_timelines
 from checker.verdict import Outcome as CheckOutcome
 from harness.outcome import Outcome, worst
-from harness.plan.plan import ScheduleFrom
+from harness.plan.plan import Load, ScheduleFrom
 from harness.report import checked
 from targets.catalog import find
 
 from .convicted import convicted
-from .generator import MODEL
+from .workloads import claims_of, model_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -119,7 +119,7 @@ class Hearing:
 
     def __init__(self, plan: Plan, seen: Seen) -> None:
         self.plan = plan
-        self.policy = find(plan.target).modes[plan.policy]
+        self.claims = claims_of(plan)
         self.seen = seen
         self.causes: dict[Outcome, list[str]] = {}
         self.notes = list(seen.notes)
@@ -204,7 +204,7 @@ class Hearing:
         )
         self._checking = True
         try:
-            self.report = check(self.history, model=MODEL, budget=budget)
+            self.report = check(self.history, model=model_of(self.plan), budget=budget)
         finally:
             self._checking = False
         if self._hurried and self.report.outcome is not CheckOutcome.VIOLATION:
@@ -243,7 +243,7 @@ class Hearing:
         if self.history is None or self.timelines is None:
             return
         counts = exercising.count(self.history, self.timelines)
-        self.exercised = {claim: counts.get(claim, 0) for claim in self.policy.claims}
+        self.exercised = {claim: counts.get(claim, 0) for claim in self.claims}
 
     def conclude(self) -> Judgement:
         """Return what all of it comes to."""
@@ -274,6 +274,12 @@ class Hearing:
             complete=self.complete,
         )
 
+    def _claimant(self) -> str:
+        """Return who makes the claims, for a sentence about them."""
+        load = self.plan.workload
+        beside = "" if load is Load.REGISTER else f" under workload {load}"
+        return f"policy {self.plan.policy}{beside} claims"
+
     def _not_exercised(self) -> list[str]:
         causes: list[str] = []
         if not self.complete:
@@ -282,9 +288,9 @@ class Hearing:
             self.notes.extend(self.seen.missed)
         else:
             causes.extend(self.seen.missed)
-        idle = [claim for claim in self.policy.claims if not self.exercised.get(claim)]
+        idle = [claim for claim in self.claims if not self.exercised.get(claim)]
         if idle:
-            causes.append(f"policy {self.policy.name} claims {', '.join(idle)}, and this run had none")
+            causes.append(f"{self._claimant()} {', '.join(idle)}, and this run had none")
         return causes
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import TYPE_CHECKING, Final
 
 from harness.plan.schedules import of_plan
@@ -10,9 +9,8 @@ from nemesis import Machine
 from targets.cluster import Delayed, Link, LinkState, Open
 
 from .conductor import Conductor
-from .generator import Generator, Workload
 from .ports import Timing
-from .script import Script
+from .workloads import source_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -39,26 +37,12 @@ def make_conductor(plan: Plan, session: Callable[[], Session]) -> tuple[Machine,
     )
     conductor = Conductor(
         plan.node_names,
-        generator=_generator(plan),
+        generator=source_of(plan),
         machine=machine,
         session=session,
         timing=timing_of(plan),
     )
     return machine, conductor
-
-
-def _generator(plan: Plan) -> Generator | Script:
-    if plan.operations is not None:
-        return Script(plan.operations)
-    workload = Workload(
-        nodes=plan.node_names,
-        clients=plan.clients,
-        keys=plan.keys,
-        rate_per_s=plan.rate,
-        key_operations_max=plan.key_operations,
-        readindex_one_in=plan.readindex_one_in,
-    )
-    return Generator(workload, random.Random(f"{plan.seed}/workload"))
 
 
 def peer_links(nodes: Sequence[str]) -> Iterator[Link]:

@@ -18,8 +18,8 @@ from harness.store.errors import StoreError
 from targets.catalog import find, is_file
 
 from . import convicted, figures, injected
-from .generator import MODEL
 from .judge import Judgement, Seen, failed, oracle_json, words_of_keys
+from .workloads import model_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -115,7 +115,7 @@ def _json(plan: Plan, judged: Judgement, view: RunView, *, seen: Seen) -> dict[s
         seconds = {"load": round(judged.load_s, 6), "check": 0.0}
         told = {
             "format": "jsonl",
-            "model": MODEL,
+            "model": model_of(plan),
             "operations": None if view.operations is None else len(judged.history or ()),
             "keys": {},
             "seconds": seconds,

@@ -30,7 +30,6 @@ from targets.target import Place
 from targets.trueclock import raw_ns
 
 from .drive_asyncio import Drive
-from .generator import MODEL
 from .injected import schedule_of
 from .judge import Hearing, Seen
 from .parts import make_conductor, observe, peer_links, peer_state
@@ -39,6 +38,7 @@ from .simulate import run_simulated
 from .stop import UNCHECKED, Stop
 from .watch import Watch
 from .where import make_client, make_cluster
+from .workloads import model_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -160,7 +160,7 @@ class Course:
         self._machine, self._conductor = make_conductor(plan, client.session)
         conductor = self._conductor
         origin_ns = raw_ns()
-        header = Header(run=self.directory.name, origin_ns=origin_ns, model=MODEL)
+        header = Header(run=self.directory.name, origin_ns=origin_ns, model=model_of(self.plan))
         history = HistoryWriter(self.directory.history, header)
         watch = Watch(lag_max_ns=plan.election_ns // 2)
         drive = Drive(

@@ -25,13 +25,13 @@ from targets.sim.guard import outside, sealed
 from targets.sim.heap import Heap
 
 from .drive_heap import Drive
-from .generator import MODEL
 from .injected import schedule_of
 from .judge import Hearing, Judgement, Seen
 from .parts import make_conductor, observe, peer_links, peer_state
 from .result import RunResult, result_of, written
 from .stop import UNCHECKED, Stop
 from .where import make_client, make_simulated
+from .workloads import model_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -63,7 +63,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def header(self) -> Header:
         """The history's first line."""
-        return Header(run=self.name, origin_ns=0, model=MODEL)
+        return Header(run=self.name, origin_ns=0, model=model_of(self.plan))
 
     @property
     def history(self) -> History:

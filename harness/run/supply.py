@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from nemesis.ports import Probe
 
     from .generator import Generator
+    from .locks import Locks
     from .script import Script
+
+    Source = Generator | Locks | Script
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -35,7 +38,7 @@ class Task(msgspec.Struct, frozen=True):
 class Supply:
     """See the module."""
 
-    def __init__(self, generator: Generator | Script) -> None:
+    def __init__(self, generator: Source) -> None:
         self.slots = range(len(generator.seats))
         self._generator = generator
         self._loaded = False

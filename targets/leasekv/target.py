@@ -41,6 +41,8 @@ class LeaseKv:
             "heartbeat_ns",
             "margin_ns",
             "append_max",
+            "compact_entries",
+            "workload",
             "read_timeout_ns",
             "weather",
             "keep",
@@ -111,7 +113,7 @@ def node_config(setup: Setup) -> NodeConfig:
         heartbeat_ns=setup.heartbeat_ns,
         drift_ppm=setup.drift_ppm,
         margin_ns=setup.margin_ns,
-        limits=Limits(append_max=setup.append_max),
+        limits=Limits(append_max=setup.append_max, compact_entries=setup.compact_entries),
         seed=setup.seed,
     )
 

@@ -10,6 +10,7 @@ import pytest
 from checker import MODELS
 from checker.formats import FORMATS
 from harness.cli.list import TOPICS
+from harness.plan.plan import Load
 from nemesis import FAMILIES
 from targets.catalog import SYSTEMS, every
 from targets.host.runtime import this_host
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 KNOWN = {
     "targets": set(SYSTEMS),
-    "workloads": {"register"},
+    "workloads": set(Load),
     "policies": {mode for target in every() for mode in target.modes},
     "mistakes": set(MISTAKES),
     "faults": set(FAMILIES),

@@ -158,7 +158,7 @@ def texts(value: Any) -> Iterator[str]:
         case dict():
             for name, inner in value.items():
                 yield name
-                yield from texts(inner) if name != "key" else ()  # what clients chose
+                yield from texts(inner) if name not in {"key", "session"} else ()  # clients chose it
         case list() | tuple():
             for inner in value:
                 yield from texts(inner)

@@ -7,7 +7,6 @@ schedules and in storms of random faults, with stamps as loose as a busy host ma
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 from leasekv_storm import Storm
@@ -19,11 +18,8 @@ from checker.oracles.judge import Declared, judge
 from checker.oracles.result import OracleOutcome
 from checker.timeline import build
 from targets.leasekv.messages import Op
-from targets.leasekv.mistakes import MISTAKES
+from targets.leasekv.mistakes import MISTAKES, Planted
 from targets.leasekv.policies import POLICIES
-
-if TYPE_CHECKING:
-    from targets.leasekv.planted import Planted
 
 LOOSE_NS = 20_000
 

@@ -3,7 +3,7 @@
 A mistake never adds a branch to the core. Its aimed schedule lies in ``nemesis/schedules/<id>.yaml``.
 They are told by what goes wrong: how a leader counts its `leases`, what followers do with `promises`,
 how `reads` get their index, what leases `between` leaders of other policies rest on, which `members` a
-lease asks, and what `clocks` a node trusts.
+lease asks, what `clocks` a node trusts, and what `fencing` misses of locks and tokens.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from . import between, clocks, leases, members, promises, reads
+from . import between, clocks, fencing, leases, members, promises, reads
 from .planted import Planted
 
 if TYPE_CHECKING:
@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 
 __all__ = ["MISTAKES", "Planted"]
 
-_ALL: Final = (*leases.ALL, *promises.ALL, *reads.ALL, *between.ALL, *members.ALL, *clocks.ALL)
+_ALL: Final = (
+    *leases.ALL,
+    *promises.ALL,
+    *reads.ALL,
+    *between.ALL,
+    *members.ALL,
+    *clocks.ALL,
+    *fencing.ALL,
+)
 
 MISTAKES: Final[Mapping[str, Planted]] = MappingProxyType({mistake.id: mistake for mistake in _ALL})
