@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from cli_lantern import Lantern
 
-KNOWN = {
+KNOWN: dict[str, set[str]] = {
     "targets": set(SYSTEMS),
-    "workloads": set(Load),
+    "workloads": {load.value for load in Load},
     "policies": {mode for target in every() for mode in target.modes},
     "mistakes": set(MISTAKES),
     "faults": set(FAMILIES),

@@ -170,14 +170,9 @@ class Writes:
         state = self._state
         applied, log = state.applied_index, state.log
         until = state.rules.sees_until(SightView(applied, log.last_index))
-        value = self.machine.read(key)
-        if until > applied:
-            ahead = KeyValue()
-            ahead.restore(((key, value),))
-            for index in range(applied + 1, until + 1):
-                ahead.apply(log.entry(index))
-            value = ahead.read(key)
-        return value
+        if until <= applied:
+            return self.machine.read(key)
+        return self.machine.foresee(key, map(log.entry, range(applied + 1, until + 1)))
 
     def apply_due(self) -> list[tuple[PendingRead, Any]]:
         """Apply what is due; return the reads that went through the log, with what they found."""

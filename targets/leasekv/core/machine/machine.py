@@ -15,7 +15,7 @@ from .locks import Answer, Locks
 from .storage import Storage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from checker.evidence import Fact
     from targets.leasekv.fencing import Fencing
@@ -41,6 +41,10 @@ class Machine:
     def read(self, key: Key) -> Any:
         """Return what ``key`` holds, None if nothing."""
         return self._storage.read(key)
+
+    def foresee(self, key: Key, entries: Iterable[Entry]) -> Any:
+        """Return what ``key`` would hold if these entries were applied as well."""
+        return self._storage.foresee(key, entries)
 
     def snapshot(self) -> Any:
         """Return everything it holds, as a value that never changes again."""

@@ -17,6 +17,8 @@ from targets.leasekv.messages import Code, Op
 from .kv import KeyValue
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from checker.evidence import Fact
     from targets.leasekv.messages import Entry, Key
 
@@ -38,6 +40,15 @@ class Storage:
     def read(self, key: Key) -> Any:
         """Return what ``key`` holds, None if nothing."""
         return self._values.read(key)
+
+    def foresee(self, key: Key, entries: Iterable[Entry]) -> Any:
+        """Return what ``key`` would hold if these entries were applied as well."""
+        ahead = Storage(self._fencing)
+        newest = {key: self._newest[key]} if key in self._newest else {}
+        ahead.restore((((key, self.read(key)),), newest))
+        for entry in entries:
+            ahead.apply(entry)
+        return ahead.read(key)
 
     def snapshot(self) -> Any:
         """Return everything it holds, as a value that never changes again."""
