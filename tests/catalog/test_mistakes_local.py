@@ -35,6 +35,21 @@ pytestmark = [pytest.mark.processes, pytest.mark.timeout(400)]
 TRIES = 3
 RUN_S_MAX = 120
 LOAD_S = 10.0
+IN_MINUTES = {
+    "role-only-read",
+    "lease-from-last-ack",
+    "cached-lease-flag",
+    "lease-wall-clock",
+    "fallback-stale",
+    "no-drift-margin",
+    "vote-ignores-promise",
+    "no-applied-wait",
+    "restart-forgets-promise",
+    "readindex-late-round",
+    "term-keeps-lease",
+    "newleader-no-wait",
+}
+"""`make test` tries these, one at least of each means; `make soak` all of them."""
 HERE = {name: one for name, one in MISTAKES.items() if Place.LOCAL in one.places}
 KINDS = {"no-commit-wait": "timestamp-order"}
 """What proves a mistake where it is not the history."""
@@ -66,7 +81,11 @@ class Case(NamedTuple):
         return msgspec.structs.replace(plan, mistakes=()) if self.rule is Rule.INTACT else plan
 
 
-CASES = [Case(name, rule) for name, one in HERE.items() for rule in (*Rule, *one.also_off)]
+CASES = [
+    pytest.param(Case(name, rule), marks=() if name in IN_MINUTES else pytest.mark.soak)
+    for name, one in HERE.items()
+    for rule in (*Rule, *one.also_off)
+]
 
 
 class Told(NamedTuple):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from checker.evidence import OwnClock
 from targets.cluster import Primitive
-from targets.target import Place
 
-from .planted import Planted, instead
+from .planted import PROCESSES, Planted, instead
 
 if TYPE_CHECKING:
     from targets.leasekv import rules as r
+from targets.leasekv.moments import LeaseClock, earliest, latest
 
 
 def _no_wait(_old: r.OldLease) -> int:
@@ -25,12 +26,24 @@ def _at_once(_view: r.GateView) -> bool:
     return True
 
 
+_ENDS_SWAPPED: Final = LeaseClock(OwnClock.INTERVAL, latest, earliest)
+
 ALL: Final = (
+    Planted(
+        id="interval-wrong-end",
+        policy="lease-interval",
+        rule="T1",
+        places=PROCESSES,
+        needs=(Primitive.TIME_SERVICE, Primitive.LINKS),
+        drift_ppm=200_000,
+        sentence="A lease counts from the latest it can have begun and ends at the earliest it can be.",
+        change=instead(lease_clock=_ENDS_SWAPPED),
+    ),
     Planted(
         id="newleader-no-wait",
         policy="newleader-waits",
         rule="W2",
-        places=(Place.SIM,),
+        places=PROCESSES,
         needs=(Primitive.LINKS, Primitive.CAMPAIGN),
         sentence="A new leader does not wait for the old lease that its voters told it of.",
         change=instead(wait_ns=_no_wait),
@@ -39,7 +52,7 @@ ALL: Final = (
         id="leaseguard-early-commit",
         policy="lease-log",
         rule="G1",
-        places=(Place.SIM,),
+        places=PROCESSES,
         needs=(Primitive.LINKS, Primitive.CAMPAIGN),
         sentence="A new leader commits while the old one may still read by a young entry.",
         change=instead(commit_allowed=_at_once),
@@ -48,7 +61,7 @@ ALL: Final = (
         id="limbo-read",
         policy="lease-log-inherited",
         rule="G3",
-        places=(Place.SIM,),
+        places=PROCESSES,
         needs=(Primitive.DELAY, Primitive.LINKS, Primitive.CAMPAIGN),
         sentence="A new leader reads keys that entries in limbo touch by the lease it inherited.",
         change=instead(limbo_allows=_whatever_touches_it),

@@ -9,9 +9,8 @@ from targets.cluster import ClockMode, Primitive
 from targets.leasekv import rules as r
 from targets.leasekv.membership import NEVER
 from targets.leasekv.moments import PPM, LeaseClock, Moment, wall
-from targets.target import Place
 
-from .planted import ANYWHERE, Planted, instead
+from .planted import ANYWHERE, PROCESSES, Planted, instead
 
 WIDE_PPM: Final = 200_000
 WIDEST_PPM: Final = 300_000
@@ -44,6 +43,10 @@ def _judge_at_the_last_tick(look: r.Look) -> int:
 
 def _ticks(moment: Moment) -> int:
     return moment.ticked_ns
+
+
+def _whoever_led(_view: r.HolderView) -> bool:
+    return True
 
 
 def _whole_election_timeout(bounds: r.Bounds) -> int:
@@ -80,7 +83,7 @@ ALL: Final = (
         id="renew-at-send",
         policy="lease-renew",
         rule="L2",
-        places=(Place.SIM,),
+        places=PROCESSES,
         needs=(Primitive.LINKS,),
         sentence="The lease is renewed by sending a round, whether or not anybody answers it.",
         change=instead(backing_ns=_the_newest_round_sent),
@@ -89,7 +92,7 @@ ALL: Final = (
         id="checkquorum-window",
         policy="lease-renew",
         rule="L2",
-        places=(Place.SIM,),
+        places=PROCESSES,
         needs=(Primitive.LINKS,),
         sentence="An acknowledgement counts for the window it came in, and from its end.",
         change=instead(credit_ns=_credit_the_window),
@@ -99,7 +102,7 @@ ALL: Final = (
         policy="lease-renew",
         rule="L3",
         nodes=5,
-        places=(Place.SIM,),
+        places=PROCESSES,
         needs=(Primitive.LINKS,),
         sentence="The newest acknowledgement renews the lease, a majority or not.",
         change=instead(backing_ns=_the_newest_acknowledgement),
@@ -120,7 +123,7 @@ ALL: Final = (
         rule="L13",
         also_breaks=("L4",),
         also_off=("L11",),
-        places=(Place.SIM,),
+        places=PROCESSES,
         needs=(Primitive.PAUSE, Primitive.LINKS),
         sentence="The lease is counted in ticks of the leader's own loop, which a pause loses.",
         change=instead(lease_clock=_BY_TICKS),
@@ -137,6 +140,15 @@ ALL: Final = (
         change=instead(lease_clock=_BY_WALL),
     ),
     Planted(
+        id="term-keeps-lease",
+        policy="lease-renew",
+        rule="L6",
+        places=PROCESSES,
+        needs=(Primitive.TRANSFER, Primitive.LINKS),
+        sentence="A lease outlives the leadership it was given to, and is served from.",
+        change=instead(may_hold=_whoever_led),
+    ),
+    Planted(
         id="no-drift-margin",
         policy="lease-renew",
         rule="L12",
@@ -151,7 +163,7 @@ ALL: Final = (
         id="one-sided-margin",
         policy="lease-renew",
         rule="L12",
-        places=(Place.SIM,),
+        places=PROCESSES,
         needs=(Primitive.CLOCK_RATE, Primitive.LINKS, Primitive.CAMPAIGN),
         drift_ppm=WIDEST_PPM,
         clock=ClockMode.RATE,

@@ -13,6 +13,8 @@ from targets.target import Mistake, Place
 
 DRIFT_PPM: Final = 50_000
 ANYWHERE: Final = (Place.SIM, Place.LOCAL, Place.DOCKER)
+PROCESSES: Final = (Place.SIM, Place.LOCAL)
+"""Shown on processes; in containers they have not been tried."""
 
 
 class Planted(Mistake, frozen=True, kw_only=True):

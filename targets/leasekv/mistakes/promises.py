@@ -10,7 +10,7 @@ from targets.leasekv.moments import Moment, PromiseClock, nothing, received, wal
 from targets.leasekv.ports import HardState
 from targets.target import Place
 
-from .planted import ANYWHERE, Planted, instead
+from .planted import ANYWHERE, PROCESSES, Planted, instead
 
 if TYPE_CHECKING:
     from targets.leasekv import rules as r
@@ -54,7 +54,7 @@ ALL: Final = (
         id="promise-wall-clock",
         policy="lease-renew",
         rule="L13",
-        places=(Place.SIM,),
+        places=PROCESSES,
         needs=(Primitive.CLOCK_WALL, Primitive.LINKS, Primitive.CAMPAIGN),
         clock=ClockMode.WALL,
         sentence="The promise is measured on the wall clock, which can be set forward.",
@@ -65,7 +65,7 @@ ALL: Final = (
         policy="lease-renew",
         rule="F1",
         also_breaks=("L13",),
-        places=(Place.SIM,),
+        places=PROCESSES,
         needs=(Primitive.CLOCK_WALL, Primitive.LINKS, Primitive.CAMPAIGN),
         clock=ClockMode.WALL,
         sentence="The leader says at what time its lease ends, and others compare their own clocks.",
@@ -75,7 +75,7 @@ ALL: Final = (
         id="promise-too-short",
         policy="lease-renew",
         rule="F1",
-        places=(Place.SIM,),
+        places=PROCESSES,
         needs=(Primitive.LINKS, Primitive.CAMPAIGN),
         sentence="Followers are silent for half of the time that the leader counts on.",
         change=instead(promise_ns=_half_a_promise),
@@ -84,7 +84,7 @@ ALL: Final = (
         id="restart-forgets-promise",
         policy="lease-renew",
         rule="F4",
-        places=(Place.SIM,),
+        places=(Place.SIM,),  # a process takes about as long to start as a lease lasts
         needs=(Primitive.KILL, Primitive.LINKS, Primitive.CAMPAIGN),
         sentence="A node that was restarted votes at once, whatever it promised before.",
         change=instead(boot_promise_ns=_as_if_brand_new),
@@ -94,7 +94,7 @@ ALL: Final = (
         id="vote-not-durable",
         policy="lease-renew",
         rule="F6",
-        places=(Place.SIM,),
+        places=PROCESSES,
         needs=(Primitive.KILL, Primitive.LINKS),
         sentence="Term and vote are kept in memory only, and gone after a restart.",
         change=instead(stored=_nothing_of_it),

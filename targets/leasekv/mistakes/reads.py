@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from targets.cluster import Primitive
 from targets.leasekv import rules as r
-from targets.target import Place
 
-from .planted import ANYWHERE, Planted, instead
+from .planted import ANYWHERE, PROCESSES, Planted, instead
 
 if TYPE_CHECKING:
     from targets.leasekv.messages import Code
@@ -60,7 +59,7 @@ ALL: Final = (
         id="no-noop-barrier",
         policy="lease-renew",
         rule="L1",
-        places=(Place.SIM,),
+        places=PROCESSES,
         needs=(Primitive.DELAY, Primitive.LINKS, Primitive.SYNC_DELAY),
         sentence="A new leader serves before it has committed an entry of its own term.",
         change=instead(lease_index=r.whatever_is_committed),
@@ -69,7 +68,7 @@ ALL: Final = (
         id="dirty-read",
         policy="lease-renew",
         rule="L5",
-        places=(Place.SIM,),
+        places=PROCESSES,
         needs=(Primitive.LINKS,),
         sentence="A read sees what is in the leader's log, committed or not.",
         change=instead(sees_until=_the_whole_log),
@@ -87,7 +86,7 @@ ALL: Final = (
         id="readindex-batch-head",
         policy="readindex",
         rule="R4",
-        places=(Place.SIM,),
+        places=PROCESSES,
         needs=(Primitive.DELAY, Primitive.LINKS, Primitive.APPLY_DELAY),
         sentence="A read that joins others takes the index of the first of them.",
         change=instead(index_in_batch=_the_first_ones_index),
@@ -96,7 +95,7 @@ ALL: Final = (
         id="readindex-ack-reuse",
         policy="readindex",
         rule="R3",
-        places=(Place.SIM,),
+        places=PROCESSES,
         needs=(Primitive.LINKS,),
         sentence="Requests for an index share an id, so a late answer passes for that to a later one.",
         change=instead(next_ticket=_the_same_ticket),
@@ -105,7 +104,7 @@ ALL: Final = (
         id="readindex-late-round",
         policy="readindex",
         rule="R2",
-        places=(Place.SIM,),
+        places=PROCESSES,
         needs=(Primitive.LINKS,),
         sentence="A read is confirmed by a round that was sent before it arrived.",
         change=instead(first_round=_whatever_is_answered_next),
@@ -114,7 +113,7 @@ ALL: Final = (
         id="readindex-serve-first",
         policy="readindex",
         rule="R5",
-        places=(Place.SIM,),
+        places=PROCESSES,
         needs=(Primitive.LINKS,),
         sentence="A leader answers from its commit index without waiting for a quorum.",
         change=instead(answered=_at_once),
@@ -123,7 +122,7 @@ ALL: Final = (
         id="follower-local-read",
         policy="readindex",
         rule="R5",
-        places=(Place.SIM,),
+        places=PROCESSES,
         needs=(Primitive.LINKS,),
         sentence="A follower answers from what it has and asks nobody.",
         change=instead(answers_alone=_anybody),
