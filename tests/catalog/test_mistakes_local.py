@@ -44,12 +44,11 @@ IN_MINUTES = {
     "no-drift-margin",
     "vote-ignores-promise",
     "no-applied-wait",
-    "restart-forgets-promise",
     "readindex-late-round",
     "term-keeps-lease",
     "newleader-no-wait",
 }
-"""`make test` tries these, one at least of each means; `make soak` all of them."""
+"""`make test` tries these; `make soak` all of them."""
 HERE = {name: one for name, one in MISTAKES.items() if Place.LOCAL in one.places}
 KINDS = {"no-commit-wait": "timestamp-order"}
 """What proves a mistake where it is not the history."""
