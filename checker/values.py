@@ -55,6 +55,14 @@ def show(value: Any) -> str:  # noqa: PLR0911 - one a type
             return str(value)
 
 
+def shorten(text: str, most: int) -> str:
+    """Cut the middle out of a text that is too long; both of its ends tell something."""
+    if len(text) <= most:
+        return text
+    head = most * 2 // 3
+    return f"{text[:head]}...{text[head + 3 - most :]}"
+
+
 def ascii_quoted(text: str) -> str:
     """Return ``text`` in double quotes with every control character escaped."""
     inner = "".join(c if c.isprintable() and c not in '"\\' else repr(c)[1:-1] for c in text)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from checker.explain.sentence import who
 from checker.operations import NEVER
-from checker.values import show
+from checker.values import shorten, show
 
 if TYPE_CHECKING:
     from checker.part import Part
@@ -35,7 +35,10 @@ def draw(part: Part, sentence: str) -> str:
     stamps = sorted({part.calls[i] for i in shown} | ends)
     scale = min(4, max(1, _WIDTH // max(1, len(stamps))))
     rank = {stamp: min(i * scale, i * _WIDTH // len(stamps)) for i, stamp in enumerate(stamps)}
-    names = [_cut(f"p{show(part.operations[i].process)} {part.operations[i]}") for i in shown]
+    names = [
+        shorten(f"p{show(part.operations[i].process)} {part.operations[i]}", _NAME_CHARS_MAX)
+        for i in shown
+    ]
     margin = max(map(len, names), default=0)
     end = max(rank.values(), default=0) + 3
     lines = []
@@ -61,11 +64,3 @@ def _shown(part: Part, sentence: str) -> list[int]:
         key=lambda i: (who(operations[i]) not in sentence, part.returns[i] == NEVER),
     )
     return sorted(order[:_LINES_MAX])
-
-
-def _cut(name: str) -> str:
-    """Shorten a name that would push every interval off the screen; both of its ends tell something."""
-    if len(name) <= _NAME_CHARS_MAX:
-        return name
-    head = _NAME_CHARS_MAX * 2 // 3
-    return f"{name[:head]}...{name[head + 3 - _NAME_CHARS_MAX :]}"

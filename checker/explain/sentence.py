@@ -13,7 +13,7 @@ from checker.explain.certify import Picks
 from checker.operations import NEVER
 from checker.search.generic import ask
 from checker.search.run import REGISTERS
-from checker.values import show, tag
+from checker.values import shorten, show, tag
 from checker.zones.decide import Conflict, Wrong, decide
 from checker.zones.lower import lower
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _INITIAL = -1
 _NAMED_MAX = 5
+_CHARS_MAX = 100
 
 
 def by_zones(part: Part) -> str | None:  # noqa: PLR0911 - one a way to be wrong
@@ -114,7 +115,7 @@ def _backward(part: Part, picks: Picks) -> str:
         first = min(members, key=part.returns.__getitem__)
         if latest is not None and part.returns[first] < part.calls[latest]:
             early, late = part.operations[first], part.operations[latest]
-            return f"{who(early)} ended before {who(late)} began, which it must come after"
+            return f"{who(early)} ended before {who(late)} began, and could only have come after it"
         latest = max([*members, *([] if latest is None else [latest])], key=part.calls.__getitem__)
     return "a chain of cas ran against the order in which its members ended"
 
@@ -173,5 +174,5 @@ def _block(part: Part, i: int) -> int:
 
 
 def who(op: Operation) -> str:
-    """Return ``op`` with its process and line."""
-    return f"{op} (process {show(op.process)}, line {op.call_line})"
+    """Return ``op``, cut if it is endless, with its process and line."""
+    return f"{shorten(str(op), _CHARS_MAX)} (process {show(op.process)}, line {op.call_line})"

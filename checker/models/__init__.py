@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from checker.errors import MalformedHistory
 from checker.models.counter import Counter
 from checker.models.kv import KeyValue
 from checker.models.locks import FencedLock, Mutex, ReentrantMutex
@@ -56,8 +57,12 @@ def detect(history: History) -> str:
     if anything is appended, else a multi-register. A queue is taken to be FIFO. Where nothing fits it
     is `register`, which will refuse the first function that it does not know.
     """
-    if history.header is not None and history.header.model in MODELS:
-        return history.header.model
+    named = None if history.header is None else history.header.model
+    if named is not None:
+        if named not in MODELS:
+            sentence = f"its header names the model {named!r}, which is none of {', '.join(MODELS)}"
+            raise MalformedHistory(sentence, name=history.name, line=1)
+        return named
     functions = {kind.f for kind in history.kinds}
     if functions == {"txn"}:
         appends = any("append" in str(value) for value in history.value[:1000])
@@ -71,6 +76,9 @@ def detect(history: History) -> str:
             if any(c in reads and isinstance(v, collections) for c, v in pairs)
             else Counter.name
         )
+    if functions == {"read"} and any(isinstance(value, dict) for value in history.value):
+        sentence = "its reads saw maps and nothing in it writes: name the model it is of (--model)"
+        raise MalformedHistory(sentence, name=history.name)
     return next((model.name for model in _GUESSES if functions <= model.functions), Register.name)
 
 

@@ -13,7 +13,9 @@ keeps its own word, and the worst wins.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import multiprocessing
+import os
 import signal
 import time
 from collections import Counter
@@ -29,7 +31,7 @@ from harness.run.stop import SIGNALS
 from .row import Row, kept, row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from concurrent.futures import Future
     from pathlib import Path
 
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
 ROWS: Final = "rows.jsonl"
 TOLD_EVERY_S: Final = 5.0
+PR_SET_PDEATHSIG: Final = 1
 AHEAD: Final = 3  # runs that wait for each worker
 
 
@@ -113,7 +116,7 @@ class Campaign:
         jobs = self._jobs()
         flying: dict[Future[Row], tuple[Entry, int]] = {}
         with ProcessPoolExecutor(
-            self._wanted.jobs, mp_context=context, initializer=_leave_signals_to_the_campaign
+            self._wanted.jobs, mp_context=context, initializer=_work_for, initargs=(os.getpid(),)
         ) as pool:
             try:
                 while True:
@@ -129,6 +132,10 @@ class Campaign:
                         take(_row(future, *flying.pop(future)))
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
+                for worker in multiprocessing.active_children():
+                    worker.terminate()  # its run heals what it must, and ends
+                for row in _finished(flying):
+                    take(row)
                 raise
 
     def _jobs(self) -> Iterator[tuple[Entry, int]]:
@@ -225,10 +232,27 @@ class Campaign:
         }
 
 
-def _leave_signals_to_the_campaign() -> None:
-    """Have a worker end its run, although a terminal's Ctrl-C goes to it as well."""
+def _work_for(campaign_pid: int) -> None:
+    """Have a worker listen to its campaign alone: a terminal's Ctrl-C goes to it as well.
+
+    SIGTERM, which the campaign sends when it is interrupted and the kernel when it is gone, ends a run
+    as it would end any, and a worker without one at once.
+    """
     for number in SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
+        if number is not signal.SIGTERM:
+            signal.signal(number, signal.SIG_IGN)
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+    if os.getppid() != campaign_pid:
+        raise SystemExit
+
+
+def _finished(flying: Iterable[Future[Row]]) -> Iterator[Row]:
+    """Yield the rows of runs that ended by themselves, although nobody came for them yet."""
+    for future in flying:
+        if future.done() and not future.cancelled() and future.exception() is None:
+            row = future.result()
+            if not row.interrupted:
+                yield row
 
 
 def _row(future: Future[Row], entry: Entry, seed: int) -> Row:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from nemesis.ports import Happened, Heal, Inject, Note, Probe, StatusSeen
 from targets.clock import MS
+from targets.cluster import Role
 
 from .phases import Phases
 from .ports import (
@@ -65,7 +66,10 @@ ALONE: Final = (
 
 
 class Conductor:
-    """See the module. ``failures`` and ``interrupted`` say why a run cannot pass, if so."""
+    """See the module. ``failures`` and ``interrupted`` say why a run cannot pass, if so.
+
+    ``leaders`` are the nodes that were seen leading, by term.
+    """
 
     def __init__(
         self,
@@ -93,6 +97,7 @@ class Conductor:
         )
         self._poll_ns = 0
         self._lost: set[str] = set()
+        self.leaders: dict[int, str] = {}
         self._effects: list[ConductorEffect] = []
 
     @property
@@ -157,6 +162,8 @@ class Conductor:
                 self._wake(now_ns)
             case StatusSeen(status):
                 self.recovery.see(status, now_ns)
+                if status.role is Role.LEADER:
+                    self.leaders.setdefault(status.term, status.node)
                 self._do(self._relay.tell(event, now_ns), now_ns)
             case Happened():
                 self._do(self._relay.tell(event, now_ns), now_ns)

@@ -49,8 +49,12 @@ AVAILABLE_AGAIN_E = 5  # reads and writes are back within so many election timeo
 
 
 class Seen(msgspec.Struct, kw_only=True):
-    """What the run itself knows, besides its files. Times from the origin."""
+    """What the run itself knows, besides its files. Times from the origin.
 
+    ``leaders`` is how many terms were seen to have one, by asking the nodes now and then.
+    """
+
+    leaders: int = 0
     load_ns: tuple[int, int] | None = None
     healed_ns: int | None = None
     interrupted: str | None = None

@@ -57,6 +57,7 @@ def peer_state(plan: Plan) -> LinkState:
 
 def observe(seen: Seen, conductor: Conductor) -> None:
     """Enter what the conductor knows of the run into ``seen``."""
+    seen.leaders = len(conductor.leaders)
     seen.load_ns = conductor.load_ns
     seen.healed_ns = conductor.recovery.healed_ns
     seen.interrupted = conductor.interrupted

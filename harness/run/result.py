@@ -62,7 +62,7 @@ def result_of(
         seconds=(load_ns[1] - load_ns[0]) / 1e9,
         operations=_operations(judged, seen),
         faults=faults,
-        leader_changes=_leader_changes(judged),
+        leader_changes=_leader_changes(judged, seen),
         reads=figures.reads_by_path(history) if history is not None else (),
         stall_ns=figures.largest_stall(history, load_ns) if history is not None else None,
         keys=words_of_keys(judged.report) if judged.complete or judged.report is not None else None,
@@ -195,11 +195,11 @@ def _causes(judged: Judgement) -> list[str]:
     return [f"{outcome.value}: {cause}" for outcome, cause in every if cause != judged.reason]
 
 
-def _leader_changes(judged: Judgement) -> int:
-    if judged.timelines is None:
-        return 0
-    terms = {lead.term for timeline in judged.timelines.values() for lead in timeline.leaderships}
-    return max(0, len(terms) - 1)
+def _leader_changes(judged: Judgement, seen: Seen) -> int:
+    """Count by the nodes' own evidence; where they leave none, by what they said when asked."""
+    timelines = [] if judged.timelines is None else list(judged.timelines.values())
+    terms = {lead.term for timeline in timelines for lead in timeline.leaderships}
+    return max(0, (len(terms) or seen.leaders) - 1)
 
 
 def _title(plan: Plan) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,7 +22,7 @@ from harness.outcome import Outcome
 from harness.plan import plan_from
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
 SHORT = {"on": "sim", "rate": 50, "time": 2.0, "faults": "none", "allow": "not-exercised"}
 RIGHT = Entry(name="right", expected=Outcome.PASS, options=SHORT)
@@ -78,6 +80,43 @@ def test_a_campaign_over_processes_ends_with_what_it_has(tmp_path: Path, number:
     assert (code, told["summary"]["outcome"]) == (130, "interrupted")
     assert len(told["runs"]) > 2
     assert b"Traceback" not in story
+
+
+def test_a_campaign_that_is_killed_takes_its_workers_with_it(tmp_path: Path) -> None:
+    lantern = Lantern(tmp_path)
+    arguments = ("campaign", "--catalog", "--swarm", "--only", "log-read", "--seeds", "5000")
+    with subprocess.Popen(
+        lantern.command(*arguments, "--jobs", "2", "--resume", "here", "--json"),
+        cwd=tmp_path,
+        env=lantern.environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as child:
+        wait_until(lambda: rows(tmp_path) > 0)
+        family = in_session(child.pid) - {child.pid}
+        assert len(family) >= 2
+        child.kill()
+    wait_until(lambda: not family & in_session(child.pid))
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    until_s = time.monotonic() + WAIT_S
+    while not true():
+        assert time.monotonic() < until_s
+        time.sleep(0.05)
+
+
+def in_session(session: int) -> set[int]:
+    """Return the processes of a session that live, those that only wait to be reaped apart."""
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                if int(fields[3]) == session and fields[0] != "Z":
+                    found.add(int(entry.name))
+    return found
 
 
 def rows(place: Path) -> int:

@@ -403,3 +403,8 @@ def test_a_probe_in_reply_to_an_unknown_end_has_a_process_of_its_own(virtual_run
     conductor = run.go()
     assert conductor.failures == []
     assert prober.ended == [EventType.INFO, EventType.INFO]
+
+
+def test_whoever_was_seen_leading_is_remembered_by_term(virtual_run: Run) -> None:
+    conductor = virtual_run().go()
+    assert conductor.leaders == {1: "n1"}
