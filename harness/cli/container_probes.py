@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 BASE: Final = "debian:bookworm-slim"
 TRY_S: Final = 5.0
-FAR: Final = "leasekv, cuts, delays, clocks and full disks are not possible there"
+FAR: Final = "our own store, cuts, delays, clocks and full disks are not possible there"
 QUEUES: Final = "apt-get install libnetfilter-queue-dev; pip install 'lantern-chaos[nfqueue]'"
 
 
