@@ -7,15 +7,17 @@ cost; a violation is explained at once, out of the same budget.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from checker import direct
 from checker import paranoid as second_look
 from checker.explain.violation import from_conflict, from_direct
-from checker.part import together
+from checker.part import side_by_side, together, whole
 from checker.search import generic, register
 from checker.search.run import REGISTERS
+from checker.search.walk import Lost, order, walk
 from checker.searching import NOT_LOOKED_AT, Answer, Search, Searches
+from checker.values import tag
 from checker.verdict import KeyVerdict, Method, Outcome, Violation
 from checker.zones.batch import batch
 from checker.zones.decide import Blocks, Conflict, Fits, Unsure, decide
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 _BATCH_KEYS_MIN = 4
 _BATCH_OPERATIONS_MAX = 40
+_WALK_OPERATIONS_MAX = 4_000
 
 
 @dataclass(eq=False)
@@ -53,7 +56,7 @@ class Judging:
     def run(self) -> None:
         """Give every share its verdict."""
         left: list[Search] = []
-        if len(self.shares) > 1 and type(self.shares[0].model) in REGISTERS and not self.paranoid:
+        if len(self.shares) > 1 and type(self.shares[0].model) in REGISTERS:
             self._together()
         for place, share in enumerate(self.shares):
             if place in self._verdicts:
@@ -65,28 +68,59 @@ class Judging:
                 left.extend(self._by_zones(place, share))
             else:
                 left.extend(self._generic(place, share))
+        self._search(left)
+
+    def _search(self, left: list[Search]) -> None:
         searches = Searches(self.shares, self.meter, paranoid=self.paranoid, explain=self.explain)
         for each, answer in searches.run(left, self._stop):
             self._accept(each, answer)
 
     def _together(self) -> None:
-        """Pass all keys at once, if they all do; if one is in conflict, judge it before the others."""
-        columns = together(self.shares)
-        fit = False
+        """Pass what keys can be passed without much ado; judge one that cannot fit before the others."""
+        lowered = whole(self.shares)
+        has_pairs = 1 in lowered.codes.translate(IS_PAIR)
+        columns = None if has_pairs else together(self.shares)
         try:
-            if 1 not in columns.lowered.codes.translate(IS_PAIR):
-                fit = all_fit(*columns)
-            elif len(self.shares) >= _BATCH_KEYS_MIN and len(columns.keys) < _BATCH_OPERATIONS_MAX * len(
-                self.shares
+            if columns is not None and all_fit(*columns):
+                if not self.paranoid:
+                    self._all_pass()
+                return
+            self._walk(lowered)
+            left = len(self.shares) - len(self._verdicts)
+            if self.violations or self.paranoid or left < max(_BATCH_KEYS_MIN, len(self.shares) // 4):
+                return
+            if len(lowered.codes) < _BATCH_OPERATIONS_MAX * len(self.shares) and _batched(
+                columns or together(self.shares)
             ):
-                fit = _batched(columns)
+                self._all_pass()
         except DoesNotFit as wrong:
             if not self.all_keys:
-                at = columns.names.index(wrong.key)
-                self._by_zones(at, self.shares[at])
-        if fit:
-            for place, share in enumerate(self.shares):
+                place = [tag(share.key) for share in self.shares].index(wrong.key)
+                self._search(self._by_zones(place, self.shares[place]))
+
+    def _all_pass(self) -> None:
+        for place, share in enumerate(self.shares):
+            if place not in self._verdicts:
                 self._conclude(place, Method.ZONES, Outcome.PASS, witness=_by_zones_again(share))
+
+    def _walk(self, lowered: Lowered) -> None:
+        """Pass the keys on which little happens at once. Raises `DoesNotFit`."""
+        for place, each in enumerate(side_by_side(self.shares, lowered)):
+            share = self.shares[place]
+            if self._stop() is not None:
+                return
+            if len(each.codes) > _WALK_OPERATIONS_MAX:
+                continue
+            try:
+                trail = walk(each.codes, each.values, each.calls, each.returns, each.start)
+            except Lost as lost:
+                if lost.certain:
+                    raise DoesNotFit(tag(share.key)) from None
+                continue
+            witness = _along(share.positions, each.codes, trail)
+            if self.paranoid:
+                second_look.replay(share, witness())
+            self._conclude(place, Method.WALK, Outcome.PASS, witness=witness)
 
     def _stop(self) -> str | None:
         if self.violations and not self.all_keys:
@@ -222,6 +256,11 @@ def _batched(columns: Together) -> bool:
             raise DoesNotFit(key)
         case _:
             return False
+
+
+def _along(positions: Sequence[int], codes: bytes, trail: Any) -> Callable[[], tuple[int, ...]]:
+    """Return what writes out the linearization at whose end ``trail`` stands."""
+    return lambda: tuple(positions[at] for at in order(codes, trail))
 
 
 def _by_zones_again(share: Share) -> Callable[[], tuple[int, ...]]:

@@ -8,9 +8,9 @@ model keeps, in call order; what failed for certain, or is of no consequence, is
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import chain, compress
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +20,15 @@ from checker.errors import MalformedHistory, ModelError
 from checker.models.model import Model, untag
 from checker.operations import History
 from checker.values import all_plain, tag
-from checker.zones.lower import IS_SOMETHING, Code, Lowered, code_table, drop_wild_reads
+from checker.zones.lower import (
+    IS_PAIR,
+    IS_PLAIN,
+    IS_SOMETHING,
+    Code,
+    Lowered,
+    code_table,
+    drop_wild_reads,
+)
 
 if TYPE_CHECKING:
     from checker.operations import Operation
@@ -125,9 +133,19 @@ class Together(NamedTuple):
 
 def together(shares: Sequence[Share]) -> Together:
     """Return the operations of all ``shares`` of a history, which are registers."""
-    history, first = shares[0].history, shares[0]
+    history = shares[0].history
     names = [tag(share.key) for share in shares]
     keys = history.key if all_plain(history.key) else list(map(tag, history.key))
+    lowered = whole(shares)
+    if Code.NOTHING in lowered.codes:
+        keys = list(compress(keys, lowered.codes.translate(IS_SOMETHING)))
+        lowered = lowered.without_nothing()
+    return Together(lowered, keys, names)
+
+
+def whole(shares: Sequence[Share]) -> Lowered:
+    """Return every operation of the history that ``shares`` are of, in its own place."""
+    history, first = shares[0].history, shares[0]
     lowered = Lowered(
         codes=bytes(history.what).translate(code_table(history.kinds, first.model.conventions)),
         values=history.value,
@@ -135,11 +153,38 @@ def together(shares: Sequence[Share]) -> Together:
         returns=first.returns,
         start=first.start,
     )
-    lowered = drop_wild_reads(lowered, first.model.conventions)
-    if Code.NOTHING in lowered.codes:
-        keys = list(compress(keys, lowered.codes.translate(IS_SOMETHING)))
-        lowered = lowered.without_nothing()
-    return Together(lowered, keys, names)
+    return drop_wild_reads(lowered, first.model.conventions)
+
+
+def side_by_side(shares: Sequence[Share], lowered: Lowered) -> Iterator[Lowered]:
+    """Yield what of ``lowered``, the `whole`, is each share's, every operation of it, tagged."""
+    codes, values = lowered.codes, lowered.values
+    pairs = codes.translate(IS_PAIR)
+    if not (
+        all_plain(compress(values, codes.translate(IS_PLAIN)))
+        and all_plain(chain.from_iterable(compress(values, pairs)))
+    ):
+        values = [
+            (tag(value[0]), tag(value[1])) if pair else tag(value)
+            for pair, value in zip(pairs, values, strict=True)
+        ]
+    places = list(chain.from_iterable(share.positions for share in shares))
+    codes = bytes(map(codes.__getitem__, places))
+    values, calls, returns = (
+        list(map(column.__getitem__, places)) for column in (values, lowered.calls, lowered.returns)
+    )
+    at = 0
+    for share in shares:
+        until = at + len(share.positions)
+        yield Lowered(
+            codes=codes[at:until],
+            values=values[at:until],
+            calls=calls[at:until],
+            returns=returns[at:until],
+            start=lowered.start,
+            tagged=True,
+        )
+        at = until
 
 
 def judge(model: Model, op: Operation, *, name: str) -> None:

@@ -50,6 +50,7 @@ class Method(StrEnum):
 
     ZONES = "zones"
     DIRECT = "direct"
+    WALK = "walk"
     SEARCH = "search"
     GUIDED = "guided search"
 

@@ -173,9 +173,12 @@ def _drop_groups(part: Part, groups: list[list[int]], illegal: Illegal) -> Part:
 
 
 def _drop_tails(part: Part, illegal: Illegal) -> Part:
-    """Leave out the ends of chains of cas: all operations that mention one of their last values."""
+    """Leave out the ends of chains of cas: all operations that mention one of their last values.
+
+    The initial value is spared here too: of a piece it is what a write that was kept has left.
+    """
     for chain in _chains(part):
-        low, high = 1, len(chain)
+        low, high = 1 + (chain.index(part.start) if part.start in chain else 0), len(chain)
         while low < high:
             middle = (low + high) // 2
             verdict = illegal(_without(part, chain[middle:]))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from checker.operations import NEVER
 from checker.values import all_plain, tag
-from checker.zones.lower import IS_PAIR, Code, Lowered
+from checker.zones.lower import IS_PAIR, IS_PLAIN, Code, Lowered
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -42,7 +42,7 @@ def batch(lowered: Lowered, keys: Sequence[Hashable], names: Sequence[Hashable])
     for i in compress(range(len(values)), pairs):
         old, new = values[i]
         values[i] = ((keys[i], tag(old)), (keys[i], tag(new)))
-    plain = codes.translate(_IS_PLAIN)
+    plain = codes.translate(IS_PLAIN)
     if not all_plain(compress(values, plain)):
         for i in compress(range(len(values)), plain):
             values[i] = tag(values[i])
@@ -57,6 +57,3 @@ def batch(lowered: Lowered, keys: Sequence[Hashable], names: Sequence[Hashable])
         start=_NOWHERE,
         tagged=True,
     )
-
-
-_IS_PLAIN: Final = bytes(1 - pair for pair in IS_PAIR)

@@ -47,6 +47,7 @@ IS_WRITER: Final = mask(Code.WRITE, Code.CAS, Code.MAYBE_WRITE, Code.MAYBE_CAS)
 IS_MAYBE: Final = mask(Code.MAYBE_WRITE, Code.MAYBE_CAS)
 IS_CAS: Final = mask(Code.CAS, Code.MAYBE_CAS)
 IS_PAIR: Final = mask(Code.CAS, Code.MAYBE_CAS, Code.DIFFERED)
+IS_PLAIN: Final = mask(Code.READ, Code.WRITE, Code.MAYBE_WRITE)
 IS_DIFFERED: Final = mask(Code.DIFFERED)
 IS_SOMETHING: Final = bytes(code != Code.NOTHING for code in range(256))
 

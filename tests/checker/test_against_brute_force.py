@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from collections import Counter
@@ -9,15 +10,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from checker import NEVER, CasRegister, History, Outcome, check
+from checker import NEVER, CasRegister, History, Outcome, check, formats
 from checker.conventions import Ties
-from checker.part import Part, divide
+from checker.part import Part, divide, side_by_side
+from checker.part import whole as whole_of
 from checker.search import brute, generic
 from checker.search import register as register_search
+from checker.search.walk import Lost, order, walk
 from checker.testing import crowded, merged, starved, thrown
 from checker.verdict import worst
 from checker.zones.decide import Conflict, Fits, Unsure, decide
-from checker.zones.lower import lower
+from checker.zones.lower import Code, Lowered, lower
 from checker.zones.witness import linearization
 
 if TYPE_CHECKING:
@@ -160,6 +163,89 @@ def tell(capsys: pytest.CaptureFixture[str], what: str, seen: Counter[str]) -> N
         print(f"\n{what}: {', '.join(f'{name} {many}' for name, many in sorted(seen.items()))}")  # noqa: T201 - the count is the result
 
 
+def along(lowered: Lowered) -> list[int]:
+    """Return where a walk along tagged operations leads. Raises `Lost`."""
+    trail = walk(lowered.codes, lowered.values, lowered.calls, lowered.returns, lowered.start)
+    return order(lowered.codes, trail)
+
+
+def compare_walks(seed: str, count: int) -> Counter[str]:
+    dice = random.Random(seed)
+    seen: Counter[str] = Counter()
+    for number in range(count):
+        history = thrown(dice, repeats=0.6) if number % 8 else starved(dice)
+        part = part_of(history)
+        (share,) = divide(history, part.model, None, history.spans(Ties.CONCURRENT))
+        (columns,) = side_by_side([share], whole_of([share]))
+        where = f"seed {seed!r}, history {number}"
+        found: list[int] | None = None
+        try:
+            found = along(columns)
+        except Lost as lost:
+            if not lost.certain:
+                seen["lost"] += 1
+                continue
+        else:
+            indices = {op.index: i for i, op in enumerate(part.operations)}
+            assert fits(part, [indices[at] for at in found]), f"a bad witness: {where}"
+        args = (part.operations, part.start, part.calls, part.returns)
+        truth = to_the_end(generic.search(part.model, *args))
+        assert truth is not None
+        assert (truth.order is None) is (found is None), f"the walk is wrong: {where}"
+        if number % 8:
+            assert brute.linearizable(part.model, *args) is (found is not None), where
+        seen["fits" if found is not None else "does not"] += 1
+    return seen
+
+
+@pytest.mark.timeout(120)
+def test_a_walk_that_comes_to_an_end_agrees_with_brute_force() -> None:
+    seen = compare_walks("walks", 6_000)
+    assert seen["fits"] > 3_000
+    assert seen["does not"] > 1_000
+    assert seen["lost"] > 200
+
+
+def test_a_walk_gives_up_where_too_much_overlaps() -> None:
+    many = 200
+    lowered = Lowered(
+        codes=bytes([Code.WRITE] * many),
+        values=list(range(many)),
+        calls=[0] * many,
+        returns=[1] * many,
+        start=None,
+    )
+    with pytest.raises(Lost) as lost:
+        along(lowered)
+    assert not lost.value.certain
+
+
+def test_the_write_that_a_proof_begins_with_stays_in_it() -> None:
+    events = [
+        (0, "cas", [None, 1], 0, 2),
+        (1, "write", 1, 2, 5),
+        (2, "read", None, 6, 9),
+        (3, "read", 4, 11, 13),
+        (4, "read", 3, 14, 14),
+        (5, "write", 2, 17, 17),
+        (6, "write", 3, 20, 23),
+        (7, "cas", [2, 4], 25, 28),
+        (8, "read", 2, 29, 32),
+        (9, "write", None, 33, 36),
+        (10, "read", 2, 39, 41),
+    ]
+    lines = [
+        (stamp, {"type": kind, "process": process, "f": f, "key": "x", "value": value, "time_ns": stamp})
+        for process, f, value, call, back in events
+        for kind, stamp in (("invoke", call), ("ok", back))
+    ]
+    lines.sort(key=lambda line: (line[0], line[1]["type"] == "ok"))
+    told = "\n".join(json.dumps(line) for _, line in lines).encode()
+    report = check(formats.read(told, name="h"), model="cas-register", paranoid=True)
+    assert report.violation is not None
+    assert {op.f for op in report.violation.operations} >= {"write", "read"}
+
+
 @pytest.mark.timeout(120)
 def test_many_small_keys_at_once_get_the_verdicts_that_each_gets_alone() -> None:
     dice = random.Random("batch")
@@ -184,7 +270,7 @@ def test_many_small_keys_at_once_get_the_verdicts_that_each_gets_alone() -> None
             orders = [key.linearization() or () for key in report.keys]
             assert any(orders)
         seen[f"{alone.value} {report.keys[0].method.value} {report.keys[0].seconds == 0}"] += 1
-    assert seen["pass zones True"] > 500
+    assert seen["pass walk True"] > 500
     assert sum(many for name, many in seen.items() if name.startswith("violation")) > 300
 
 
