@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _BATCH_KEYS_MIN = 4
 _BATCH_OPERATIONS_MAX = 40
 _WALK_OPERATIONS_MAX = 4_000
+_WALKS_LOST_MAX = 2
 
 
 @dataclass(eq=False)
@@ -104,10 +105,14 @@ class Judging:
                 self._conclude(place, Method.ZONES, Outcome.PASS, witness=_by_zones_again(share))
 
     def _walk(self, lowered: Lowered) -> None:
-        """Pass the keys on which little happens at once. Raises `DoesNotFit`."""
+        """Pass the keys on which little happens at once. Raises `DoesNotFit`.
+
+        Where that is true of few keys it is not tried on the others.
+        """
+        lost_many = 0
         for place, each in enumerate(side_by_side(self.shares, lowered)):
             share = self.shares[place]
-            if self._stop() is not None:
+            if self._stop() is not None or lost_many > max(_WALKS_LOST_MAX, place // 2):
                 return
             if len(each.codes) > _WALK_OPERATIONS_MAX:
                 continue
@@ -116,6 +121,7 @@ class Judging:
             except Lost as lost:
                 if lost.certain:
                     raise DoesNotFit(tag(share.key)) from None
+                lost_many += 1
                 continue
             witness = _along(share.positions, each.codes, trail)
             if self.paranoid:

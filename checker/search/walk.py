@@ -27,10 +27,12 @@ if TYPE_CHECKING:
 READ, WRITE, CAS, DIFFERED = int(Code.READ), int(Code.WRITE), int(Code.CAS), int(Code.DIFFERED)
 MAYBE_WRITE, NOTHING = int(Code.MAYBE_WRITE), int(Code.NOTHING)
 
-_STRETCH_MAX: Final = 32
-_CONFIGURATIONS_MAX: Final = 256
+_STRETCH_MAX: Final = 16
+_CONFIGURATIONS_MAX: Final = 64
 _SEVERAL: Final = object()
 """Stands for the value held where it may be one of several; equal to none."""
+
+_NONE: Final = object()
 
 Ways = dict[Any, tuple[int, Any]]
 """By value held: which of unknown end were taken, a bit each, and the trail that led there.
@@ -115,6 +117,8 @@ def _through(  # noqa: C901, PLR0912, PLR0915 - as above
     maybes: dict[Any, list[tuple[int, int]]],
 ) -> Ways:
     """Return the ways out of a stretch, those that took the fewest of unknown end first."""
+    if len(stretch) == 2 and not maybes:
+        return _either(codes, values, *stretch, ways=ways)
     everything = (1 << len(stretch)) - 1
     begun = ~stretch[0]
     ends: Ways = {}
@@ -173,6 +177,29 @@ def _through(  # noqa: C901, PLR0912, PLR0915 - as above
     if len(ends) > 1:
         return dict(sorted(ends.items(), key=lambda end: end[1][0].bit_count()))
     return ends
+
+
+def _either(codes: Sequence[int], values: Sequence[Any], one: int, other: int, *, ways: Ways) -> Ways:
+    """Return the ways out of two operations that overlap: the one first, or the other."""
+    ends: Ways = {}
+    for state, (used, trail) in ways.items():
+        for first, then in ((one, other), (other, one)):
+            between = _after(codes[first], values[first], state)
+            end = between if between is _NONE else _after(codes[then], values[then], between)
+            if end is not _NONE and end not in ends:
+                ends[end] = (used, (~one, (then, (first, trail))))
+    return ends
+
+
+def _after(code: int, value: Any, state: Any) -> Any:
+    """Return the value that an operation which certainly happened leaves; `_NONE` if it does not fit."""
+    if code == WRITE:
+        return value
+    if code == READ:
+        return state if value == state else _NONE
+    if code == CAS:
+        return value[1] if value[0] == state else _NONE
+    return state if value[0] != state else _NONE
 
 
 def order(codes: Sequence[int], trail: Any) -> list[int]:
