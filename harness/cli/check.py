@@ -17,6 +17,7 @@ import click
 from checker import MODELS, Budget, FailedCas, MalformedHistory, NilRead, Ties
 from checker import check as check_history
 from checker.formats import FORMATS, read
+from harness.memory import held_bytes
 from harness.outcome import Outcome, worst
 from harness.report import checked
 from harness.report.escape import plain
@@ -26,7 +27,7 @@ from targets.host.faketime import preloaded
 from . import options
 from .evidence import Seen, look
 from .main import recorded
-from .reading import TooMuch, Watch, held_bytes, history_of, watched
+from .reading import TooMuch, Watch, history_of, watched
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

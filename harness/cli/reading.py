@@ -7,7 +7,6 @@ a history is read and understood, an alarm looks at the clock and at the memory 
 from __future__ import annotations
 
 import errno
-import os
 import signal
 import sys
 import time
@@ -15,14 +14,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from harness.memory import held_bytes
 from harness.store.rundir import existing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 TICK_S: Final = 0.05
-
-_PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 
 
 class TooMuch(Exception):  # noqa: N818 - an answer: the verdict is unknown
@@ -86,8 +84,3 @@ class Watch:
         """Return seconds that only grow."""
         began_s, self._began_s = self._began_s, None
         return time.monotonic() if began_s is None else began_s
-
-
-def held_bytes() -> int:
-    """Return how much memory this process holds now."""
-    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * _PAGE_BYTES

@@ -31,6 +31,7 @@ from checker.oracles.result import OracleOutcome, OracleResult
 from checker.timeline import Timelines
 from checker.timeline import build as build_timelines
 from checker.verdict import Outcome as CheckOutcome
+from harness.memory import held_bytes
 from harness.outcome import Outcome, worst
 from harness.plan.plan import Load, ScheduleFrom
 from harness.report import checked
@@ -203,8 +204,12 @@ class Hearing:
     def _check(self) -> None:
         if self.history is None:
             return
+        before_bytes = held_bytes()
         budget = Budget(
-            time_s=self.plan.check_s, memory_bytes=self.plan.check_mb << 20, clock=self._clock_s
+            time_s=self.plan.check_s,
+            memory_bytes=self.plan.check_mb << 20,
+            clock=self._clock_s,
+            memory=lambda: held_bytes() - before_bytes,
         )
         self._checking = True
         try:

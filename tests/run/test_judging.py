@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -89,6 +90,16 @@ def test_the_worst_that_is_certain_is_the_outcome(
     judged = told(plan, data, **seen)
     assert judged.outcome is outcome
     assert (judged.reason is None) == (outcome is Outcome.PASS)
+
+
+def test_the_memory_that_the_check_itself_takes_is_what_is_limited(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = itertools.chain([1 << 40], itertools.repeat((1 << 40) + (plan.check_mb << 20)))
+    monkeypatch.setattr(judging, "held_bytes", lambda: next(held))
+    judged = told(plan, GOOD)
+    assert judged.outcome is Outcome.UNKNOWN
+    assert f"the memory limit of {plan.check_mb} MB" in str(judged.reason)
 
 
 @pytest.mark.parametrize(
