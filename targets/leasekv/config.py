@@ -16,7 +16,8 @@ from .membership import Membership
 from .mistakes import MISTAKES
 from .moments import PPM
 from .policies import POLICIES
-from .rules import RULES_OFF, Bounds, Rules, drift_safe_lease_ns
+from .rules import RULES_OFF, Rules, drift_safe_lease_ns
+from .views import Bounds
 
 NODES_MAX: Final = 9
 

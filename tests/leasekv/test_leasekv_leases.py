@@ -14,7 +14,8 @@ from targets.cluster import Role
 from targets.leasekv.messages import AppendReply, Code, Entry, Op, RequestVote, VoteReply
 from targets.leasekv.moments import PPM
 from targets.leasekv.ports import CampaignNow, HardState, Restored
-from targets.leasekv.rules import Bounds, drift_safe_lease_ns
+from targets.leasekv.rules import drift_safe_lease_ns
+from targets.leasekv.views import Bounds
 
 LEASE = ReadPath.LEASE
 D = drift_safe_lease_ns(Bounds(E, 50_000, 20 * MS))

@@ -12,7 +12,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from targets.leasekv.moments import PPM
-from targets.leasekv.rules import StampView
+from targets.leasekv.views import StampView
 
 if TYPE_CHECKING:
     from targets.leasekv.messages import Response

@@ -58,7 +58,7 @@ from targets.leasekv.ports import (
     TimerDue,
     TimeTold,
 )
-from targets.leasekv.rules import ClockView
+from targets.leasekv.views import ClockView
 
 from .change import Change
 from .compaction import Compaction

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from checker.evidence import Checked, OwnClock
 from targets.leasekv.membership import NEVER
-from targets.leasekv.rules import NOW, Ack, Backing, LeaseView, Look, TransferView
+from targets.leasekv.views import NOW, Ack, Backing, LeaseView, Look, TransferView
 
 if TYPE_CHECKING:
     from targets.clock import Reading

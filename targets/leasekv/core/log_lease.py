@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from checker.evidence import Checked, OwnClock
 from targets.leasekv.messages import Op
-from targets.leasekv.rules import AgeView, GateView, LimboView
+from targets.leasekv.views import AgeView, GateView, LimboView
 
 if TYPE_CHECKING:
     from targets.clock import Reading

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from targets.leasekv.rules import OldLease
+from targets.leasekv.views import OldLease
 
 if TYPE_CHECKING:
     from .state import State

@@ -15,7 +15,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from checker.evidence import OwnClock, Promised
-from targets.leasekv.rules import BootView, PromiseView, counted_at_most
+from targets.leasekv.rules import counted_at_most
+from targets.leasekv.views import BootView, PromiseView
 
 if TYPE_CHECKING:
     from .state import State

@@ -21,7 +21,7 @@ from checker.events import ReadPath, Served
 from checker.evidence import IndexTold, Refused, ServedRead
 from targets.cluster import Role
 from targets.leasekv.messages import Code, IndexReply, IndexRequest, Op, Response
-from targets.leasekv.rules import (
+from targets.leasekv.views import (
     AnswerView,
     AppliedView,
     Barrier,

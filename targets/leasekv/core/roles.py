@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from checker.evidence import Revoked, RoleChanged, TermChanged
 from targets.cluster import Role
 from targets.leasekv.messages import Op
-from targets.leasekv.rules import HolderView
+from targets.leasekv.views import HolderView
 
 from .election import Stage
 

@@ -13,7 +13,7 @@ from checker.events import ReadPath
 from targets.cluster import Role
 from targets.leasekv.moments import Elapsed, Moment
 from targets.leasekv.ports import HardState
-from targets.leasekv.rules import Barrier
+from targets.leasekv.views import Barrier
 
 if TYPE_CHECKING:
     from random import Random

@@ -19,7 +19,7 @@ from checker.events import Served
 from checker.evidence import Applied, Refused
 from targets.cluster import Role
 from targets.leasekv.messages import Code, Entry, Op, Response, Snapshot
-from targets.leasekv.rules import SightView
+from targets.leasekv.views import SightView
 
 from .commit_wait import CommitWait
 from .machine.machine import Machine

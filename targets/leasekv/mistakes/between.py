@@ -10,19 +10,19 @@ from targets.cluster import Primitive
 from .planted import PROCESSES, Planted, instead
 
 if TYPE_CHECKING:
-    from targets.leasekv import rules as r
+    from targets.leasekv import views as v
 from targets.leasekv.moments import LeaseClock, earliest, latest
 
 
-def _no_wait(_old: r.OldLease) -> int:
+def _no_wait(_old: v.OldLease) -> int:
     return 0
 
 
-def _whatever_touches_it(_view: r.LimboView) -> bool:
+def _whatever_touches_it(_view: v.LimboView) -> bool:
     return True
 
 
-def _at_once(_view: r.GateView) -> bool:
+def _at_once(_view: v.GateView) -> bool:
     return True
 
 

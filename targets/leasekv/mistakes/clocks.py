@@ -15,7 +15,7 @@ from .planted import ANYWHERE, Planted, instead
 
 if TYPE_CHECKING:
     from targets.leasekv.moments import Elapsed
-    from targets.leasekv.rules import Anomaly, ClockView, StampView
+    from targets.leasekv.views import Anomaly, ClockView, StampView
 
 
 def _stalls_only(view: ClockView) -> Anomaly | None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from checker.evidence import OwnClock
 from targets.cluster import ClockMode, Primitive
-from targets.leasekv import rules as r
+from targets.leasekv import views as v
 from targets.leasekv.membership import NEVER
 from targets.leasekv.moments import PPM, LeaseClock, Moment, wall
 
@@ -16,28 +16,28 @@ WIDE_PPM: Final = 200_000
 WIDEST_PPM: Final = 300_000
 
 
-def _trust_the_role(_view: r.LeaseView) -> r.Judgement:
-    return r.Judgement(granted=True, until_ns=None)
+def _trust_the_role(_view: v.LeaseView) -> v.Judgement:
+    return v.Judgement(granted=True, until_ns=None)
 
 
-def _credit_the_arrival(ack: r.Ack) -> int:
+def _credit_the_arrival(ack: v.Ack) -> int:
     return ack.heard_ns
 
 
-def _credit_the_window(ack: r.Ack) -> int:
+def _credit_the_window(ack: v.Ack) -> int:
     return (ack.heard_ns // ack.election_ns + 1) * ack.election_ns
 
 
-def _the_newest_round_sent(backing: r.Backing) -> int:
+def _the_newest_round_sent(backing: v.Backing) -> int:
     return backing.sent_ns
 
 
-def _the_newest_acknowledgement(backing: r.Backing) -> int:
+def _the_newest_acknowledgement(backing: v.Backing) -> int:
     others = (credit for peer, credit in backing.credits.items() if peer != backing.own)
     return max(others, default=NEVER)
 
 
-def _judge_at_the_last_tick(look: r.Look) -> int:
+def _judge_at_the_last_tick(look: v.Look) -> int:
     return look.sampled_ns
 
 
@@ -45,15 +45,15 @@ def _ticks(moment: Moment) -> int:
     return moment.ticked_ns
 
 
-def _whoever_led(_view: r.HolderView) -> bool:
+def _whoever_led(_view: v.HolderView) -> bool:
     return True
 
 
-def _whole_election_timeout(bounds: r.Bounds) -> int:
+def _whole_election_timeout(bounds: v.Bounds) -> int:
     return bounds.election_ns
 
 
-def _one_side_only(bounds: r.Bounds) -> int:
+def _one_side_only(bounds: v.Bounds) -> int:
     return bounds.election_ns * (PPM - bounds.drift_ppm) // PPM - bounds.margin_ns
 
 

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from targets.cluster import Primitive
 from targets.leasekv.membership import Membership
-from targets.leasekv.rules import NOW, a_majority_of_each
+from targets.leasekv.rules import a_majority_of_each
+from targets.leasekv.views import NOW
 
 from .planted import ANYWHERE, Planted, instead
 
 if TYPE_CHECKING:
-    from targets.leasekv.rules import Backing, TransferView
+    from targets.leasekv.views import Backing, TransferView
 
 
 def _never_closed(_view: TransferView) -> bool:

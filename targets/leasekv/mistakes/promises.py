@@ -13,18 +13,18 @@ from targets.target import Place
 from .planted import ANYWHERE, PROCESSES, Planted, instead
 
 if TYPE_CHECKING:
-    from targets.leasekv import rules as r
+    from targets.leasekv import views as v
 
 
-def _promised_nothing(_view: r.PromiseView) -> bool:
+def _promised_nothing(_view: v.PromiseView) -> bool:
     return False
 
 
-def _half_a_promise(bounds: r.Bounds) -> int:
+def _half_a_promise(bounds: v.Bounds) -> int:
     return bounds.election_ns // 2
 
 
-def _as_if_brand_new(_view: r.BootView) -> int:
+def _as_if_brand_new(_view: v.BootView) -> int:
     return 0
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from targets.cluster import Primitive
 from targets.leasekv import rules as r
+from targets.leasekv import views as v
 
 from .planted import ANYWHERE, PROCESSES, Planted, instead
 
@@ -17,15 +18,15 @@ def _answer_anyway(_code: Code) -> Code | None:
     return None
 
 
-def _always_enough(_view: r.AppliedView) -> bool:
+def _always_enough(_view: v.AppliedView) -> bool:
     return True
 
 
-def _the_whole_log(view: r.SightView) -> int:
+def _the_whole_log(view: v.SightView) -> int:
     return view.last_index
 
 
-def _the_first_ones_index(view: r.BatchView) -> int:
+def _the_first_ones_index(view: v.BatchView) -> int:
     return view.own_index if view.head_index is None else view.head_index
 
 
@@ -33,15 +34,15 @@ def _the_same_ticket(_last: int) -> int:
     return 1
 
 
-def _whatever_is_answered_next(view: r.RoundView) -> int:
+def _whatever_is_answered_next(view: v.RoundView) -> int:
     return view.confirmed + 1
 
 
-def _at_once(_view: r.AnswerView) -> bool:
+def _at_once(_view: v.AnswerView) -> bool:
     return True
 
 
-def _anybody(_view: r.FollowerView) -> bool:
+def _anybody(_view: v.FollowerView) -> bool:
     return True
 
 
