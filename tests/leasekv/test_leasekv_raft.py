@@ -585,7 +585,9 @@ def test_a_leaders_snapshot_is_on_disk_before_it_is_acknowledged_or_counted() ->
     core.beat(entries=entries(1))
     core.persist()
     core.hush()
-    snapshot = Snapshot(7, 1, Membership(("n1", "n2", "n3")), None, ())
+    snapshot = Snapshot(
+        7, 1, Membership(("n1", "n2", "n3")), None, Lone().core._writes.machine.snapshot()
+    )
     core.hear("n2", Install(1, 2, snapshot))
     core.beat(round_=3, prev_index=7, prev_term=1)
     assert [reply.match_index for reply in core.said(AppendReply)] == [0]

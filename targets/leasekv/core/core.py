@@ -41,7 +41,6 @@ from targets.leasekv.messages import (
     TimeoutNow,
     VoteReply,
 )
-from targets.leasekv.moments import Moment
 from targets.leasekv.ports import (
     Asked,
     CampaignNow,
@@ -65,16 +64,13 @@ from .compaction import Compaction
 from .election import Election, Stage
 from .follower import refuse_append, take_append
 from .lease import Lease
-from .log import Log
 from .log_lease import LogLease
-from .members import Members
 from .oneshot import OneShot
-from .outbox import Outbox
 from .reads import Reads
 from .replication import Replication
 from .roles import Roles
 from .sessions import Sessions
-from .state import State
+from .state import found
 from .transfer import Transfer
 from .writes import Writes
 
@@ -115,28 +111,8 @@ class Core:
     def __init__(
         self, config: NodeConfig, rules: Rules, restored: Restored, rng: Random, reading: Reading
     ) -> None:
-        snapshot = restored.snapshot
-        log = Log(restored.entries, snapshot)
-        offset = log.offset
-        members = Members(
-            config.node, config.membership if snapshot is None else snapshot.membership, offset
-        )
-        members.take(restored.entries)
-        self._state = state = State(
-            config=config,
-            rules=rules,
-            rng=rng,
-            log=log,
-            out=Outbox(config.limits.held_max),
-            members=members,
-            boot=restored.boot,
-            reading=reading,
-            sampled=Moment(reading),
-            term=restored.hard.term,
-            voted_for=restored.hard.voted_for,
-            commit_index=offset,
-            applied_index=offset,
-        )
+        self._state = state = found(config, rules, restored, rng, reading)
+        log, snapshot = state.log, restored.snapshot
         brand_new = restored.hard.term == 0 and log.last_index == 0
         self._election = Election(state, brand_new=brand_new)
         self._writes = Writes(state)
@@ -163,7 +139,7 @@ class Core:
         self._sample_due_ns = reading.mono_ns
         self.wake_ns = reading.mono_ns
         state.out.fact(Booted(restored.boot, restored.hard.term))
-        state.out.fact(members.fact(restored.hard.term))
+        state.out.fact(state.members.fact(restored.hard.term))
 
     def step(self, event: Input, reading: Reading) -> Ready:
         """Take one input at one reading of the node's clocks; return what is to be done."""

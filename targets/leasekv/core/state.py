@@ -15,17 +15,18 @@ from targets.leasekv.moments import Elapsed, Moment
 from targets.leasekv.ports import HardState
 from targets.leasekv.views import Barrier
 
+from .log import Log
+from .members import Members
+from .outbox import Outbox
+
 if TYPE_CHECKING:
     from random import Random
 
     from targets.clock import Reading
     from targets.leasekv.config import NodeConfig
     from targets.leasekv.moments import Sync
+    from targets.leasekv.ports import Restored
     from targets.leasekv.rules import Rules
-
-    from .log import Log
-    from .members import Members
-    from .outbox import Outbox
 
 
 @dataclass(slots=True)
@@ -108,3 +109,27 @@ class State:
         self.voted_for = voted_for
         self.out.store_hard(self.rules.stored(HardState(term, voted_for)))
         self.hard_seq = self.out.pending_seq
+
+
+def found(config: NodeConfig, rules: Rules, restored: Restored, rng: Random, reading: Reading) -> State:
+    """Return the state of a node that has just booted and found ``restored`` on its disk."""
+    snapshot = restored.snapshot
+    log = Log(restored.entries, snapshot)
+    base = config.membership if snapshot is None else snapshot.membership
+    members = Members(config.node, base, log.offset)
+    members.take(restored.entries)
+    return State(
+        config=config,
+        rules=rules,
+        rng=rng,
+        log=log,
+        out=Outbox(config.limits.held_max),
+        members=members,
+        boot=restored.boot,
+        reading=reading,
+        sampled=Moment(reading),
+        term=restored.hard.term,
+        voted_for=restored.hard.voted_for,
+        commit_index=log.offset,
+        applied_index=log.offset,
+    )
