@@ -27,12 +27,12 @@ def test_a_run_and_a_later_check_of_it_name_the_same_rule(lantern: Lantern, tmp_
     assert ended.returncode == Outcome.VIOLATION.code
     shown = " ".join(ended.stdout.decode().split())
     assert "breaks L4: n" in shown
-    assert "looks like role-only-read (by its trace; mistakes of the catalog)" in shown
+    assert "looks like role-only-read" in shown
     verdict = json.loads((tmp_path / "kept/verdict.json").read_text())
     assert verdict["rules"] == ["L4"]
     convicted = verdict["convictions"]
     assert [each["certainty"] for each in convicted] == ["certain"]
-    assert convicted[0]["looks_like"] == ["role-only-read"]
+    assert "role-only-read" in convicted[0]["looks_like"]
 
     checked = lantern("check", "kept", "--json")
     assert checked.returncode == Outcome.VIOLATION.code
