@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from harness.plan import plan_from
-from harness.run import simulate as simulating
 from harness.run.parts import peer_links
+from harness.run.simulate import simulate
 from targets.clock import MS
 from targets.cluster import Delayed, LinkState, Open
 from targets.sim.cluster import SimCluster
@@ -24,9 +24,9 @@ def test_links_end_as_the_plan_has_them(
         made.append(SimCluster(*arguments))
         return made[0]
 
-    monkeypatch.setattr(simulating, "SimCluster", remembered)
+    monkeypatch.setattr("targets.sim.cluster.SimCluster", remembered)
     asked = {"mistake": "role-only-read", "seed": 3, "time": 4.0, "rate": 50, "on": "sim"}
-    recording = simulating.simulate(plan_from(None, {**asked, "peer_delay_ns": delay_ns}))
+    recording = simulate(plan_from(None, {**asked, "peer_delay_ns": delay_ns}))
     assert recording.record.faults
     (cluster,) = made
     assert {cluster.link_state(link) for link in peer_links(cluster.nodes)} == {base}
