@@ -134,11 +134,23 @@ class _Check:
         match step.do:
             case TransferAt(to=to):
                 self._one(place, "to", to, "leadership is handed over to one node")
+                if step.do.target == (to,):
+                    raise self._error(place, "to", f"{shown(to)} is who hands over: to whom?")
             case MembersAt(voters=voters, learners=learners):
                 self._targets(place, voters, key="voters")
                 self._targets(place, learners, key="learners")
+                self._once(place, voters, learners)
             case _:
                 pass
+
+    def _once(self, place: int, voters: Sequence[str], learners: Sequence[str]) -> None:
+        """Refuse who is named twice among those who are to take part."""
+        seen: set[str] = set()
+        for key, names in (("voters", voters), ("learners", learners)):
+            for name in names:
+                if name in seen:
+                    raise self._error(place, key, f"{shown(name)} is named twice")
+                seen.add(name)
 
     def _shape(self, place: int, links: ShapedLinks) -> None:
         """Refuse a shape around nobody or around many, and one that does not exist for clients."""

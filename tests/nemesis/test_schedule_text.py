@@ -79,7 +79,7 @@ lasting = st.one_of(
 )
 passing = st.one_of(
     st.builds(CampaignAt, targets),
-    st.builds(TransferAt, targets, one_name),
+    st.builds(TransferAt, targets, one_name).filter(lambda do: do.target != (do.to,)),
     st.builds(ProbeAt, st.sampled_from(ProbeKind), targets, st.integers(1, 1000), spans),
 )
 untils = st.one_of(st.none(), st.builds(For, spans), afters)
@@ -90,7 +90,7 @@ alone = st.one_of(
     st.builds(SlowApplyAt, targets, spans),
     st.builds(SlowSyncAt, targets, spans),
     st.builds(FillAt, targets),
-    st.builds(MembersAt, targets, targets, st.one_of(st.just(()), targets)),
+    st.builds(MembersAt, targets, st.just(("leader", "n1")), st.sampled_from([(), ("n3", "all")])),
     st.builds(StopTimeAt, targets),
     st.builds(SuspendAt, targets),
     st.builds(BendAt, targets, rates, st.none()),
