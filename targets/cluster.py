@@ -13,14 +13,14 @@ and ``Link("n1", CLIENTS)`` answers.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 import msgspec
 
 from .clock import Reading
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 CLIENTS: Final = "clients"
 
@@ -168,6 +168,15 @@ class ProcessState(StrEnum):
     RUNNING = "running"
     STOPPED = "stopped"
     GONE = "gone"
+
+
+@runtime_checkable
+class Imaged(Protocol):
+    """A cluster whose nodes run from images."""
+
+    @property
+    def images(self) -> Mapping[str, str]:
+        """The digest of what each node of the running cluster was made from, by node."""
 
 
 class Cluster(Protocol):

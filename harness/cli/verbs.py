@@ -13,6 +13,8 @@ VERBS: Final = {
     "replay": "harness.cli.replay:replay",
     "shrink": "harness.cli.shrink:shrink_",
     "sweep": "harness.cli.sweep:sweep",
+    "pack": "harness.cli.pack:pack",
+    "unpack": "harness.cli.pack:unpack",
     "check": "harness.cli.check:check",
     "convert": "harness.cli.convert:convert",
     "list": "harness.cli.list:list_",

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from checker.events import Header
 from harness.plan.dump import dump, to_yaml
+from harness.store import environment
 from harness.store import rundir as store
 from harness.store.errors import StoreError
 from harness.store.files import write_atomic
@@ -25,7 +26,7 @@ from harness.store.history import HistoryWriter
 from nemesis import means
 from nemesis.faults import Standing
 from nemesis.machine import InjectionRecord
-from targets.cluster import TargetError
+from targets.cluster import Imaged, TargetError
 from targets.target import Place
 from targets.trueclock import raw_ns
 
@@ -41,7 +42,7 @@ from .where import make_client, make_cluster
 from .workloads import model_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from harness.plan.plan import Plan
@@ -102,6 +103,7 @@ class Course:
         self.directory = directory
         self.seen = Seen()
         self.record = InjectionRecord()
+        self.images: Mapping[str, str] = {}
         self._stop = stop
         self._say = say
         self._machine: Machine | None = None
@@ -152,6 +154,7 @@ class Course:
         if self.plan.peer_delay_ns:
             for link in peer_links(cluster.nodes):
                 cluster.set_link(link, peer_state(self.plan))
+        self.images = cluster.images if isinstance(cluster, Imaged) else {}
         return True
 
     async def _drive(self, cluster: Cluster, stopped: asyncio.Event) -> None:
@@ -228,10 +231,11 @@ def lacking_descriptors(plan: Plan) -> str | None:
 
 
 def _save(directory: RunDir, course: Course) -> None:
-    """Write schedule.yaml; a disk that refuses is one more failure, no end."""
+    """Write schedule.yaml and what it ran on; a disk that refuses is one more failure, no end."""
     what = schedule_of(directory.name, course.seen.load_ns, course.record)
     try:
         write_atomic(directory.schedule, to_yaml(what))
+        write_atomic(directory.environment, environment.encoded("run", images=course.images))
     except StoreError as error:
         course.seen.failures.append(str(error))
 

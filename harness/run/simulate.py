@@ -17,6 +17,7 @@ from checker.events import Event, Header
 from checker.evidence import EvidenceLine
 from harness.plan.dump import dump, to_yaml
 from harness.plan.plan import Plan
+from harness.store import environment
 from harness.store import rundir as store
 from harness.store.errors import StoreError
 from harness.store.files import write_atomic
@@ -216,3 +217,4 @@ def _write(directory: RunDir, recording: Recording) -> None:
     load_ns = recording.seen.load_ns
     what = schedule_of(recording.name, load_ns, recording.record)
     write_atomic(directory.schedule, to_yaml(what))
+    write_atomic(directory.environment, environment.encoded("run"))

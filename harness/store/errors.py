@@ -5,6 +5,7 @@
     StoreError            a run cannot be stored, or one cannot be read: harness failure
       +- StoreFull        the disk has no room left: stop the run cleanly, judge what was written
       +- NotARun          this is no run directory, or not one this version reads: usage
+      |    +- NotAPack    the same of a run in one file
       +- Refused          a new run directory cannot have this name: usage
 """
 
@@ -21,6 +22,10 @@ class StoreFull(StoreError):  # noqa: N818 - a state of the disk
 
 class NotARun(StoreError):  # noqa: N818 - an answer to a question
     """A path given as a run directory is none that can be read."""
+
+
+class NotAPack(NotARun):
+    """A file given as a pack is none, is cut short, or holds what no pack holds."""
 
 
 class Refused(StoreError):  # noqa: N818 - an answer to a question

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from .errors import NotARun, StoreError, StoreFull
 
@@ -74,16 +74,21 @@ def write_atomic(path: Path, data: bytes) -> None:
         raise
 
 
-def read_bounded(path: Path, *, bytes_max: int) -> bytes:
-    """Read a regular file of a run directory; refuse links, devices and what is too large."""
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file for reading that is one, and neither a link nor a device; raise `NotARun`."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise NotARun(f"{path}: {error.strerror}") from error
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise NotARun(f"{path}: not a regular file")
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise NotARun(f"{path}: not a regular file")
+    return os.fdopen(descriptor, "rb")
+
+
+def read_bounded(path: Path, *, bytes_max: int) -> bytes:
+    """Read a regular file of a run directory; refuse links, devices and what is too large."""
+    with open_regular(path) as file:
         data = file.read(bytes_max + 1)
     if len(data) > bytes_max:
         raise NotARun(f"{path}: larger than {bytes_max} bytes, the most that is read")

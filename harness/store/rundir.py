@@ -3,7 +3,7 @@
 ::
 
     runs/<time>-<name>/
-      plan.yaml  schedule.yaml  history.jsonl  verdict.json
+      plan.yaml  schedule.yaml  history.jsonl  verdict.json  environment.json
       evidence/<node>.jsonl  logs/<node>.log
 
 Two runs that begin within one second get different names. Making it takes nothing on trust: a name that
@@ -76,6 +76,11 @@ class RunDir:
     def verdict(self) -> Path:
         """How it ended."""
         return self.path / "verdict.json"
+
+    @property
+    def environment(self) -> Path:
+        """What it ran on."""
+        return self.path / "environment.json"
 
     @property
     def evidence(self) -> Path:

@@ -73,6 +73,11 @@ class Container:
         return bool(self._seen["State"]["Running"])
 
     @property
+    def image(self) -> str:
+        """The digest of the image it was made from, as of the last `refresh`."""
+        return str(self._seen["Image"])
+
+    @property
     def exit_code(self) -> int:
         """How it ended, as of the last `refresh`; 137 is a kill."""
         return int(self._seen["State"]["ExitCode"])

@@ -29,7 +29,7 @@ from . import netns, queues
 from .container import NO_PID, Container
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from targets.host.gate import Port
     from targets.host.runtime import Runtime
@@ -58,6 +58,11 @@ class ContainerCluster:
     def nodes(self) -> Sequence[str]:
         """Names of all nodes, in order."""
         return tuple(self._system.services)
+
+    @property
+    def images(self) -> Mapping[str, str]:
+        """See `targets.cluster.Imaged`."""
+        return {node: container.image for node, container in self._containers.items()}
 
     def supports(self, primitive: Primitive) -> str | None:
         """None if it can be done here and now, else the reason why not."""

@@ -27,9 +27,11 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "check": ("-",),
     "convert": ("-", "out.edn"),
     "list": ("policies",),
+    "pack": (".",),
     "replay": (".",),
     "shrink": (".",),
     "sweep": ("drift",),
+    "unpack": ("x.zip",),
 }
 
 

@@ -341,7 +341,7 @@ def test_a_container_that_somebody_else_killed_under_a_fault_is_gone_not_a_failu
     started(tmp_path / "run", work)
 
 
-def test_no_node_has_a_capability_or_a_writable_root(tmp_path: Path) -> None:
+def test_no_node_has_a_capability_or_a_writable_root_and_each_has_an_image(tmp_path: Path) -> None:
     async def work(cluster: DockerCluster) -> None:
         status = f"/proc/{pid_of(cluster, 'n1')}/status"
         with open(status) as file:  # noqa: PTH123, ASYNC230 - a few bytes of /proc
@@ -350,6 +350,7 @@ def test_no_node_has_a_capability_or_a_writable_root(tmp_path: Path) -> None:
                 for line in file
                 if line.startswith(("CapEff", "NoNewPrivs"))
             }
+        assert [image[:7] for image in cluster.images.values()] == ["sha256:"] * 3
         assert held == {"CapEff:": "0000000000000000", "NoNewPrivs:": "1"}
         with pytest.raises(subprocess.CalledProcessError):
             docker("exec", container_of(cluster, "n1"), "touch", "/opt/lantern/x")
