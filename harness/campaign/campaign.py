@@ -1,56 +1,76 @@
-"""A campaign: many seeds of many names, over the cores, and what that comes to.
+"""A campaign: many seeds of many names, by many workers, until what was wanted is done.
 
-Rows are written as they come, so that a campaign which was stopped can go on. An interruption ends it
-with the rows it has; a run that was cut short is none of them, and is run again by whoever goes on. A
-name whose violation was expected is done at its first, if so wished; the seeds below it are still
-waited for, so the first seed is the first whatever the number of cores.
+Each run that ends has its line in the journal before anything else happens
+(`harness.campaign.journal`), which run is next is `harness.campaign.order`'s, what it all comes to
+`harness.campaign.reckoning`'s. An interruption ends a campaign with the rows it has; a run that was cut
+short is none of them, and is run again by whoever goes on. A name whose violation was expected is done
+at its first, if so wished; the seeds below it are still waited for, so the first seed is the first
+whatever the number of workers.
 
-How it ends: an expected outcome counts as a pass, and so does a pass where a violation is expected, as
-long as another seed of that name shows it; if none does, the expectation was missed. Everything else
-keeps its own word, and the worst wins.
+A run in real time shares the machine with no other, unless somebody says how many go at a time: a
+starved harness can tell nothing for certain. So does a run whose worker died, the second time: whoever
+is alone when its worker dies killed it, and is a harness failure.
 """
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import multiprocessing
-import os
-import signal
 import time
-from collections import Counter
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from harness.outcome import Outcome, worst
-from harness.run.stop import SIGNALS
+from harness.outcome import Outcome
+from harness.plan import PlanError
+from harness.store.errors import StoreError
+from harness.store.rundir import RunDir
+from targets.target import Place
 
-from .row import Row, kept, row_of
+from .matrix import SEED_END
+from .order import Order
+from .reckoning import Reckoning, figures, reckoned
+from .row import Job, Row, failed
+from .workers import Cores, Here, Lost
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from concurrent.futures import Future
-    from pathlib import Path
+    from collections.abc import Callable, Sequence
 
     from .entries import Entry
-
-ROWS: Final = "rows.jsonl"
-TOLD_EVERY_S: Final = 5.0
-PR_SET_PDEATHSIG: Final = 1
-AHEAD: Final = 3  # runs that wait for each worker
+    from .journal import Journal
+    from .workers import Workers
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a campaign goes. ``until_violation`` leaves a name alone once it is shown."""
+    """How far a campaign goes.
 
-    seeds: int
+    ``seeds`` is how many each name has that has none of its own; None, with a budget, as many as go.
+    ``jobs`` is how many runs go at a time, None one a core, and those in real time alone.
+    ``until_violation`` leaves a name alone once it is shown.
+    """
+
+    seeds: int | None
     first_seed: int = 0
-    jobs: int = 1
+    jobs: int | None = None
+    cores: int = 1
     budget_s: float | None = None
     until_violation: bool = False
+
+    @property
+    def seed_range(self) -> range:
+        """The seeds of a name that has none of its own."""
+        end = SEED_END if self.seeds is None else self.first_seed + self.seeds
+        return range(self.first_seed, end)
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a campaign is: runs that ended, of how many at most (None: as many as go)."""
+
+    runs: int
+    runs_max: int | None
+    found: int
+    sought: int
+    unexpected: int
+    seconds: float
+    budget_s: float | None
 
 
 class Campaign:
@@ -61,98 +81,128 @@ class Campaign:
         entries: Sequence[Entry],
         wanted: Wanted,
         *,
-        store: Path,
+        journal: Journal,
         say: Callable[[str], None] = lambda _line: None,
+        show: Callable[[Progress], None] = lambda _progress: None,
     ) -> None:
         self.rows: list[Row] = []
         self.interrupted = False
         self.cut_short = False
+        self.broken: str | None = None
         self._entries = {entry.name: entry for entry in entries}
         self._wanted = wanted
-        self._store = store
+        self._journal = journal
         self._say = say
+        self._show = show
         self._began_s = time.monotonic()
-        self._told_s = self._began_s
+        self._order = Order(
+            entries,
+            wanted.seed_range,
+            by_time=wanted.budget_s is not None,
+            until_violation=wanted.until_violation,
+        )
+        self._lost: list[Job] = []
+        self._suspects: set[tuple[str, int]] = set()
+        self._real: dict[str, bool] = {}
         self._shown: dict[str, int] = {}
 
     def resume(self) -> None:
         """Take the rows that an earlier campaign left in the same place."""
-        path = self._store / ROWS
-        if not path.exists():
-            return
-        for line in path.read_bytes().splitlines():
-            with contextlib.suppress(msgspec.MsgspecError):  # a torn last line is run again
-                row = msgspec.json.decode(line, type=Row)
-                if row.name in self._entries and not row.interrupted:
-                    self._take(row)
-
-    def run(self) -> None:
-        """Run what is left; an interruption ends it with what there is."""
-        self._store.mkdir(parents=True, exist_ok=True)
-        with (self._store / ROWS).open("ab") as file:
-
-            def take(row: Row) -> None:
-                file.write(msgspec.json.encode(row) + b"\n")
-                file.flush()
+        for row in self._journal.rows():
+            if row.name in self._entries:
+                self._order.already(
+                    row.name, row.seed, row.seconds, violation=row.outcome is Outcome.VIOLATION
+                )
                 self._take(row)
-                if row.interrupted:  # the run took the signal, and it was meant for all of them
-                    raise KeyboardInterrupt
 
-            try:
-                if self._wanted.jobs == 1:
-                    self._run_here(take)
-                else:
-                    self._run_over_cores(take)
-            except KeyboardInterrupt:
-                self.interrupted = True
+    def run(self, workers: Workers | None = None) -> None:
+        """Run what is left; an interruption ends it with what there is."""
+        self._began_s = time.monotonic()
+        workers = workers or self._workers()
+        try:
+            self._run(workers)
+        except KeyboardInterrupt:
+            self.interrupted = True
+            self._save_what_ended(workers)
+        except StoreError as error:
+            self.broken = str(error)
+            workers.stop()
+        finally:
+            workers.close()
         self._end()
 
-    def _run_here(self, take: Callable[[Row], None]) -> None:
-        for entry, seed in self._jobs():
-            take(row_of(entry, seed, str(self._store)))
+    def _workers(self) -> Workers:
+        jobs = self._wanted.jobs or (1 if all(map(self._in_real_time, self._entries.values())) else None)
+        jobs = jobs or self._wanted.cores
+        return Here(self._journal.place) if jobs == 1 else Cores(self._journal.place, jobs)
 
-    def _run_over_cores(self, take: Callable[[Row], None]) -> None:
-        context = multiprocessing.get_context("spawn")
-        jobs = self._jobs()
-        flying: dict[Future[Row], tuple[Entry, int]] = {}
-        with ProcessPoolExecutor(
-            self._wanted.jobs, mp_context=context, initializer=_work_for, initargs=(os.getpid(),)
-        ) as pool:
+    def _run(self, workers: Workers) -> None:
+        flying: set[tuple[str, int]] = set()
+        held: Job | None = None
+        alone = False
+        while True:
+            while len(flying) < workers.room and not alone:
+                held = held or self._next()
+                if held is None or (self._alone(held) and flying):
+                    break
+                alone = self._alone(held)
+                flying.add((held.entry.name, held.seed))
+                workers.start(held)
+                held = None
+            if not flying:
+                return
+            for job, row in workers.ended():
+                flying.discard((job.entry.name, job.seed))
+                self._ended(job, row)
+            alone = alone and bool(flying)
+
+    def _next(self) -> Job | None:
+        """Return the next run, None if there is none or no time for it."""
+        if self._lost:
+            return self._lost.pop()
+        budget_s = self._wanted.budget_s
+        if budget_s is not None and time.monotonic() > self._began_s + budget_s:
+            self.cut_short = True
+            return None
+        return self._order.next()
+
+    def _alone(self, job: Job) -> bool:
+        suspect = (job.entry.name, job.seed) in self._suspects
+        return suspect or (self._wanted.jobs is None and self._in_real_time(job.entry))
+
+    def _in_real_time(self, entry: Entry) -> bool:
+        if entry.name not in self._real:
             try:
-                while True:
-                    while len(flying) < AHEAD * self._wanted.jobs:
-                        job = next(jobs, None)
-                        if job is None:
-                            break
-                        flying[pool.submit(row_of, *job, str(self._store))] = job
-                    if not flying:
-                        return
-                    done, _ = wait(flying, return_when=FIRST_COMPLETED)
-                    for future in done:
-                        take(_row(future, *flying.pop(future)))
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                for worker in multiprocessing.active_children():
-                    worker.terminate()  # its run heals what it must, and ends
-                for row in _finished(flying):
-                    take(row)
-                raise
+                self._real[entry.name] = entry.plan(0).on is not Place.SIM
+            except PlanError:  # each of its rows will say so
+                self._real[entry.name] = False
+        return self._real[entry.name]
 
-    def _jobs(self) -> Iterator[tuple[Entry, int]]:
-        """Go through the seeds, all names of one seed first: what is easy to find is found early."""
-        wanted = self._wanted
-        done = {(row.name, row.seed) for row in self.rows}
-        for seed in range(wanted.first_seed, wanted.first_seed + wanted.seeds):
-            for entry in self._entries.values():
-                if (entry.name, seed) in done or self._over(entry):
-                    continue
-                if wanted.budget_s is not None and time.monotonic() > self._began_s + wanted.budget_s:
-                    self.cut_short = True
+    def _ended(self, job: Job, row: Row | Lost) -> None:
+        """Write down how a run ended; one that was lost with its worker is run again, alone."""
+        if isinstance(row, Lost):
+            if (job.entry.name, job.seed) not in self._suspects:
+                self._suspects.add((job.entry.name, job.seed))
+                self._lost.append(job)
+                return
+            row = failed(job, f"its worker died, and once more when it was alone: {row.how}")
+        self._journal.write(row)
+        self._order.ended(
+            row.name, row.seconds, violation=row.outcome is Outcome.VIOLATION and not row.interrupted
+        )
+        self._take(row)
+        if row.interrupted:  # the run took the signal, and it was meant for all of them
+            raise KeyboardInterrupt
+
+    def _save_what_ended(self, workers: Workers) -> None:
+        for _, row in workers.stop():
+            if isinstance(row, Row) and not row.interrupted:
+                try:
+                    self._journal.write(row)
+                except StoreError as error:
+                    self.broken = str(error)
                     return
-                yield entry, seed
-
-    def _over(self, entry: Entry) -> bool:
-        return self._wanted.until_violation and entry.name in self._shown
+                self._take(row)
 
     def _take(self, row: Row) -> None:
         self.rows.append(row)
@@ -160,25 +210,30 @@ class Campaign:
             if row.name not in self._shown:
                 self._say(f"{row.name}: violation at seed {row.seed}: {row.reason}")
             self._shown[row.name] = min(row.seed, self._shown.get(row.name, row.seed))
-        elif row.outcome is not row.expected and row.outcome not in {
-            Outcome.PASS,
-            Outcome.NOT_EXERCISED,
-        }:
+        elif row.counted is not Outcome.PASS:
             self._say(f"{row.name}: {row.outcome.value} at seed {row.seed}: {row.reason}")
-        if time.monotonic() >= self._told_s + TOLD_EVERY_S:
-            self._told_s = time.monotonic()
-            self._say(self._progress())
+        self._show(self.progress)
 
-    def _progress(self) -> str:
-        total = len(self._entries) * self._wanted.seeds
-        found = sum(1 for name in self._shown if self._entries[name].expected is Outcome.VIOLATION)
-        expected = sum(1 for entry in self._entries.values() if entry.expected is Outcome.VIOLATION)
-        spent_s = time.monotonic() - self._began_s
-        shown = f", {found} of {expected} found" if expected else ""
-        return f"{spent_s:6.0f} s  {len(self.rows)} of at most {total} runs{shown}"
+    @property
+    def progress(self) -> Progress:
+        """How far it is."""
+        every = self._entries.values()
+        wanted = self._wanted
+        endless = wanted.seeds is None and not all(entry.seeds for entry in every)
+        runs = 0 if endless else sum(len(entry.seeds or wanted.seed_range) for entry in every)
+        sought = [entry.name for entry in every if entry.expected is Outcome.VIOLATION]
+        return Progress(
+            runs=len(self.rows),
+            runs_max=None if endless else runs,
+            found=sum(name in self._shown for name in sought),
+            sought=len(sought),
+            unexpected=sum(row.counted is not Outcome.PASS for row in self.rows),
+            seconds=time.monotonic() - self._began_s,
+            budget_s=wanted.budget_s,
+        )
 
     def _end(self) -> None:
-        """Put the rows in order, name each first seed, keep its run whole."""
+        """Put the rows in order, name each first seed, and keep that one's run whole."""
         order = {name: place for place, name in enumerate(self._entries)}
         rows = sorted(self.rows, key=lambda row: (order[row.name], row.seed))
         self.rows = [
@@ -187,90 +242,38 @@ class Campaign:
         ]
 
     def _kept(self, row: Row) -> str | None:
-        first = self._shown.get(row.name) == row.seed
-        if row.run is not None or not first or not row.virtual_s:
-            return row.run
-        return kept(self._entries[row.name], row.seed, self._store)
+        """Return the path of a row's run; a violation that came before the first seed's is let go."""
+        if row.run is None:
+            return None
+        expected = row.outcome is Outcome.VIOLATION and row.counted is Outcome.PASS
+        directory = RunDir(self._journal.place / row.run)
+        if expected and row.seed != self._shown[row.name]:
+            if row.virtual_s:
+                directory.remove()
+                return None
+            directory.thin()
+        return str(directory.path)
 
     # What it comes to.
 
     @property
-    def outcome(self) -> Outcome:
-        """How the campaign ends."""
-        outcomes = [_counted(row) for row in self.rows]
-        outcomes += [Outcome.EXPECTATION_MISSED for _ in self.missed]
-        if self.interrupted:
-            outcomes.append(Outcome.INTERRUPTED)
-        return worst(outcomes)
-
-    @property
-    def missed(self) -> tuple[str, ...]:
-        """Names whose violation was expected and shown by no seed."""
-        run = {row.name for row in self.rows}
-        return tuple(
-            name
-            for name, entry in self._entries.items()
-            if entry.expected is Outcome.VIOLATION and name in run and name not in self._shown
-        )
+    def reckoning(self) -> Reckoning:
+        """What the campaign comes to."""
+        others = [Outcome.INTERRUPTED] if self.interrupted else []
+        others += [Outcome.HARNESS_FAILURE] if self.broken is not None else []
+        return reckoned(tuple(self._entries.values()), self.rows, others=others)
 
     def summary(self) -> dict[str, object]:
         """Return the campaign in figures."""
-        simulated = [row for row in self.rows if row.virtual_s]
-        virtual_s = sum(row.virtual_s for row in simulated)
-        cpu_s = sum(row.cpu_s for row in simulated)
+        told = self.reckoning
         return {
-            "outcome": self.outcome.value,
-            "runs": len(self.rows),
-            "outcomes": dict(Counter(row.outcome.value for row in self.rows)),
-            "missed": list(self.missed),
+            "outcome": told.outcome.value,
+            "reason": self.broken,
+            **figures(self.rows),
+            "missed": list(told.missed),
+            "not_run": list(told.not_run),
+            "known_unseen": list(told.known_unseen),
             "cut_short": self.cut_short,
             "seconds": round(time.monotonic() - self._began_s, 3),
-            "cpu_seconds": round(cpu_s, 3),
-            "simulated_seconds": round(virtual_s, 3),
-            "simulated_per_cpu_second": round(virtual_s / cpu_s, 1) if cpu_s else None,
-            "directory": str(self._store),
+            "directory": str(self._journal.place),
         }
-
-
-def _work_for(campaign_pid: int) -> None:
-    """Have a worker listen to its campaign alone: a terminal's Ctrl-C goes to it as well.
-
-    SIGTERM, which the campaign sends when it is interrupted and the kernel when it is gone, ends a run
-    as it would end any, and a worker without one at once.
-    """
-    for number in SIGNALS:
-        if number is not signal.SIGTERM:
-            signal.signal(number, signal.SIG_IGN)
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
-    if os.getppid() != campaign_pid:
-        raise SystemExit
-
-
-def _finished(flying: Iterable[Future[Row]]) -> Iterator[Row]:
-    """Yield the rows of runs that ended by themselves, although nobody came for them yet."""
-    for future in flying:
-        if future.done() and not future.cancelled() and future.exception() is None:
-            row = future.result()
-            if not row.interrupted:
-                yield row
-
-
-def _row(future: Future[Row], entry: Entry, seed: int) -> Row:
-    try:
-        return future.result()
-    except BrokenProcessPool as error:
-        return Row(
-            name=entry.name,
-            seed=seed,
-            outcome=Outcome.HARNESS_FAILURE,
-            expected=entry.expected,
-            reason=f"a worker died: {error}",
-        )
-
-
-def _counted(row: Row) -> Outcome:
-    """Return what a row counts as."""
-    shows = row.expected is Outcome.VIOLATION
-    if row.outcome is row.expected or (shows and row.outcome in {Outcome.PASS, Outcome.NOT_EXERCISED}):
-        return Outcome.PASS
-    return row.outcome

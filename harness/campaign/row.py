@@ -1,31 +1,50 @@
-"""One run of a campaign, as a line of its table, and the making of it in a worker's process."""
+"""One run of a campaign, as a line of its journal, and the making of it in a worker's process.
+
+What failed is kept whole, and so is the first violation of a name, expected or not; of everything else
+only what is small: of a simulated run this line, from which it can be run again to the byte, of a real
+one its plan, its schedule and its verdict as well.
+"""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from harness.outcome import Outcome
-from harness.run.convicted import rules_of
+from harness.plan import PlanError
+from harness.run import convicted
 from harness.run.run import run as run_plan
-from harness.run.simulate import judge_recording, keep, name_of, simulate
+from harness.run.simulate import judge_recording, keep, simulate
+from harness.store import rundir
+from harness.store.errors import StoreError
 from targets.target import Place
 
+from .entries import Entry
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from harness.plan.plan import Plan
 
-    from .entries import Entry
+QUIET: Final = frozenset({Outcome.PASS, Outcome.NOT_EXERCISED})
+"""Outcomes of a seed that may be, where another seed of the name is to show the violation."""
 
-KEPT = frozenset(Outcome) - {Outcome.PASS, Outcome.NOT_EXERCISED}
-"""Outcomes of which the whole run is kept, where they were not expected."""
+
+class Job(msgspec.Struct, frozen=True):
+    """One seed of one entry; ``first`` is whether no seed of it has shown a violation yet."""
+
+    entry: Entry
+    seed: int
+    first: bool = True
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """How one seed of one name ended. ``run`` is its directory, where it was kept.
+    """How one seed of one name ended. ``run`` is its directory, where one was kept.
 
+    ``known`` is whether it is a violation of nothing but rules that are known to be broken there.
     ``virtual_s`` is how long a simulated run lasted in its own time, ``cpu_s`` what it cost to simulate,
     ``seconds`` what it took altogether, its check included. ``interrupted`` is a run that was cut short
     by a signal, whatever it had proved by then.
@@ -38,6 +57,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     kind: str | None = None
     reason: str | None = None
     rules: tuple[str, ...] = ()
+    known: bool = False
     seconds: float = 0.0
     cpu_s: float = 0.0
     virtual_s: float = 0.0
@@ -46,68 +66,86 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     first_seed: int | None = None
     interrupted: bool = False
 
+    @property
+    def counted(self) -> Outcome:
+        """What this row means for its campaign: a pass where it is as expected."""
+        shows = self.expected is Outcome.VIOLATION
+        if self.known or self.outcome is self.expected or (shows and self.outcome in QUIET):
+            return Outcome.PASS
+        return self.outcome
 
-def row_of(entry: Entry, seed: int, store: str) -> Row:
+
+def failed(job: Job, reason: str) -> Row:
+    """Return the row of a run that never came to a verdict."""
+    return Row(
+        name=job.entry.name,
+        seed=job.seed,
+        outcome=Outcome.HARNESS_FAILURE,
+        expected=job.entry.expected,
+        reason=reason,
+    )
+
+
+def row_of(job: Job, store: str) -> Row:
     """Run one seed. Whatever is raised is a failure of this run and of no other."""
     began_s, began_cpu_s = time.monotonic(), time.process_time()
     try:
-        plan = entry.plan(seed)
-        row = _simulated(entry, plan, store) if plan.on is Place.SIM else _real(entry, plan, store)
+        plan = job.entry.plan(job.seed)
+        row = (_simulated if plan.on is Place.SIM else _real)(job, plan, Path(store))
+    except (PlanError, StoreError) as error:
+        row = failed(job, str(error))
     except Exception as error:  # noqa: BLE001 - one run of many: told by its row
-        row = Row(
-            name=entry.name,
-            seed=seed,
-            outcome=Outcome.HARNESS_FAILURE,
-            expected=entry.expected,
-            reason=f"the run broke: {error!r}",
-        )
+        row = failed(job, f"the run broke: {error!r}")
     return msgspec.structs.replace(
         row, seconds=time.monotonic() - began_s, cpu_s=time.process_time() - began_cpu_s
     )
 
 
-def _simulated(entry: Entry, plan: Plan, store: str) -> Row:
+def _simulated(job: Job, plan: Plan, store: Path) -> Row:
     recording = simulate(plan)
     judged = judge_recording(recording)
-    run = None
-    if judged.outcome in KEPT and judged.outcome is not entry.expected:
-        run = keep(recording, judged, store_dir=Path(store)).directory
-    return Row(
-        name=entry.name,
-        seed=plan.seed,
-        outcome=judged.outcome,
-        expected=entry.expected,
-        kind=judged.kind,
-        reason=judged.reason,
-        rules=rules_of(judged.convictions),
-        virtual_s=recording.virtual_ns / 1e9,
-        exercised=judged.exercised,
-        run=run,
+    row = _row(job, judged.outcome, judged.reason, convicted.as_json(judged.convictions))
+    if _whole(row, job):
+        there = rundir.RunDir(store / recording.name)
+        if not there.verdict.exists():  # an equal run is the same, to the byte
+            there.remove()  # what a worker left that was killed as it wrote
+            keep(recording, judged, store_dir=store)
+        row = msgspec.structs.replace(row, run=recording.name)
+    return msgspec.structs.replace(
+        row, kind=judged.kind, virtual_s=recording.virtual_ns / 1e9, exercised=judged.exercised
     )
 
 
-def _real(entry: Entry, plan: Plan, store: str) -> Row:
-    result = run_plan(plan, store_dir=Path(store))
+def _real(job: Job, plan: Plan, store: Path) -> Row:
+    result = run_plan(plan, store_dir=store)
+    row = _row(job, result.outcome, result.reason, result.json)
+    directory = rundir.RunDir(Path(result.directory))
+    if not result.interrupted and not _whole(row, job):
+        directory.thin()
     violation = result.json.get("violation")
-    return Row(
-        name=entry.name,
-        seed=plan.seed,
-        outcome=result.outcome,
-        expected=entry.expected,
+    return msgspec.structs.replace(
+        row,
         kind=violation["kind"] if violation else None,
-        reason=result.reason,
-        rules=tuple(result.json["rules"]),
         exercised=dict(result.json["exercised"] or {}),
-        run=result.directory,
+        run=directory.name,
         interrupted=result.interrupted,
     )
 
 
-def kept(entry: Entry, seed: int, store: Path) -> str:
-    """Run a simulated seed again and keep all of it, unless it is there; return its directory."""
-    plan = entry.plan(seed)
-    there = store / name_of(plan)
-    if (there / "verdict.json").exists():
-        return str(there)
-    recording = simulate(plan)
-    return keep(recording, judge_recording(recording), store_dir=store).directory
+def _row(job: Job, outcome: Outcome, reason: str | None, told: Mapping[str, Any]) -> Row:
+    """Return the row of a verdict; ``told`` is what its JSON says of rules."""
+    broken = [set(each["rules"]) for each in told["convictions"]]
+    known = bool(broken) and all(rules and rules <= set(job.entry.known) for rules in broken)
+    return Row(
+        name=job.entry.name,
+        seed=job.seed,
+        outcome=outcome,
+        expected=job.entry.expected,
+        reason=reason,
+        rules=tuple(told["rules"]),
+        known=known and outcome is Outcome.VIOLATION,
+    )
+
+
+def _whole(row: Row, job: Job) -> bool:
+    return row.counted is not Outcome.PASS or (row.outcome is Outcome.VIOLATION and job.first)

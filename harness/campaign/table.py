@@ -22,8 +22,16 @@ def table(rows: Sequence[Row], summary: Mapping[str, Any]) -> Iterator[str]:
         yield "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
     yield ""
     yield f"{summary['outcome']}: {summary['runs']} runs in {summary['seconds']:.0f} s"
+    if summary["reason"]:
+        yield f"ended early: {summary['reason']}"
     if summary["missed"]:
         yield f"expected and found in no seed: {', '.join(summary['missed'])}"
+    if summary["not_run"]:
+        yield f"the budget was over, and nothing was run of {', '.join(summary['not_run'])}"
+    if summary["known"]:
+        yield f"known: {summary['known']} violation{'s' if summary['known'] > 1 else ''}"
+    if summary["known_unseen"]:
+        yield f"known and not seen: {', '.join(summary['known_unseen'])}"
     if summary["simulated_per_cpu_second"] is not None:
         yield (
             f"{summary['simulated_seconds']:.0f} simulated seconds in {summary['cpu_seconds']:.0f} CPU "

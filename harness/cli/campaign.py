@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -12,12 +11,16 @@ import click
 import msgspec
 
 from harness.campaign.campaign import Campaign, Wanted
-from harness.campaign.entries import Drawn, catalog, chosen, from_file
+from harness.campaign.entries import Drawn, chosen
+from harness.campaign.file import Read, from_file, going_on, of_matrix
+from harness.campaign.journal import CAMPAIGN, Journal
+from harness.campaign.matrix import RULE, catalog, seconds_of
 from harness.campaign.table import table
-from harness.plan import PlanError
+from harness.plan import PlanError, Trust
 from targets.target import Place
 
 from . import options
+from .progress import following
 
 if TYPE_CHECKING:
     from harness.outcome import Outcome
@@ -25,18 +28,22 @@ if TYPE_CHECKING:
     from .output import Output
 
 SEEDS: Final = 20
-_BUDGET: Final = re.compile(r"(\d+(?:\.\d+)?)(s|m|h)?")
-_UNITS: Final = {"s": 1, "m": 60, "h": 3600}
 
 
-def _budget(_: click.Context, __: click.Parameter, text: str | None) -> float | None:
-    """Return seconds of ``90``, ``90s``, ``10m`` or ``2h``."""
-    if text is None:
-        return None
-    found = _BUDGET.fullmatch(text)
-    if found is None or not float(found[1]):
-        raise click.BadParameter(f"{text!r} is no time; say 90s, 10m or 2h")
-    return float(found[1]) * _UNITS[found[2] or "s"]
+def _budget(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
+    if text is not None:
+        try:
+            seconds_of(text)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from error
+    return text
+
+
+def _known(_: click.Context, __: click.Parameter, rules: tuple[str, ...]) -> tuple[str, ...]:
+    for rule in rules:
+        if RULE.fullmatch(rule) is None:
+            raise click.BadParameter(f"{rule!r} is no id of a rule, such as L12: see docs/rules.md")
+    return rules
 
 
 @click.command()
@@ -46,16 +53,34 @@ def _budget(_: click.Context, __: click.Parameter, text: str | None) -> float | 
 @click.option("--only", multiple=True, metavar="NAME", help="Only these names.")
 @click.option(
     "--on",
-    type=options.places(Place.SIM, Place.LOCAL),
-    default=Place.SIM.value,
-    help="Where the nodes run.",
+    type=options.places(*Place),
+    help="Where the nodes run.  [default: as the file says; sim for --catalog]",
 )
-@click.option("--seeds", type=options.COUNT, help=f"Seeds of each name.  [default: {SEEDS}]")
-@click.option("--first-seed", type=click.IntRange(min=0), default=0, help="The first of them.")
-@click.option("--jobs", type=options.COUNT, help="Processes to use.  [default: the cores; 1 on local]")
+@click.option(
+    "--seeds",
+    type=options.COUNT,
+    help=f"Seeds of each name.  [default: {SEEDS}; with --budget, no end]",
+)
+@click.option("--first-seed", type=click.IntRange(min=0), help="The first of them.  [default: 0]")
+@click.option(
+    "--jobs", type=options.COUNT, help="Runs at a time.  [default: the cores; 1 of those in real time]"
+)
 @click.option("--budget", callback=_budget, metavar="TIME", help="Start nothing after this: 90s, 10m.")
 @click.option("--until", type=click.Choice(["violation"]), help="Be done with a name once it is shown.")
-@click.option("--resume", type=click.Path(path_type=Path, file_okay=False), help="Go on in there.")
+@click.option(
+    "--known",
+    multiple=True,
+    callback=_known,
+    metavar="RULE",
+    help="Its violation counts as expected.",
+)
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Go on in there, or begin there.",
+)
+@options.trust
 @options.as_json
 @click.pass_obj
 def campaign(  # noqa: PLR0913 - one parameter an option
@@ -66,47 +91,94 @@ def campaign(  # noqa: PLR0913 - one parameter an option
     all_of_it: bool,
     swarm: bool,
     only: tuple[str, ...],
-    on: str,
+    on: str | None,
     seeds: int | None,
-    first_seed: int,
+    first_seed: int | None,
     jobs: int | None,
-    budget: float | None,
+    budget: str | None,
     until: str | None,
+    known: tuple[str, ...],
     resume: Path | None,
+    trust: bool,
     as_json: bool,
 ) -> Outcome:
     """Run many seeds of many runs, and print what was found and what stayed clean.
 
-    With --catalog every mistake is run under the schedule aimed at it and every policy under the main
-    job; with --swarm as well, every seed draws its own cluster, weather, faults and load.
+    What is run is in a file: blocks of plans, multiplied out over targets, policies, mistakes, faults
+    and places, with what is expected of them. With --catalog every mistake is run under the schedule
+    aimed at it and every policy under the main job; with --swarm as well, every seed draws its own
+    cluster, weather, faults and load. With --resume alone a campaign that was killed goes on.
     """
-    if (campaign_file is None) is not all_of_it:
-        raise click.UsageError("say what to run: a campaign file, or --catalog")
-    if swarm and on != Place.SIM:
-        raise click.UsageError("a swarm is drawn for --on sim")
+    if swarm and not (all_of_it and on in {None, Place.SIM}):
+        raise click.UsageError("a swarm is drawn for --catalog --on sim; a file says swarm: true")
     try:
-        if campaign_file is not None:
-            entries, told = from_file(campaign_file)
-            seeds = seeds or told
-        else:
-            entries = catalog(on=on, drawn=Drawn.SWARM if swarm else Drawn.AIMED)
-        entries = chosen(entries, only)
+        read = _read(campaign_file, resume, all_of_it=all_of_it, swarm=swarm, on=on, trust=trust)
+        matrix = msgspec.structs.replace(
+            read.matrix,
+            seeds=seeds or read.matrix.seeds,
+            first_seed=read.matrix.first_seed if first_seed is None else first_seed,
+            budget=budget or read.matrix.budget,
+            until=until or read.matrix.until,
+        )
+        if matrix.seeds is None and matrix.budget is None:
+            matrix = msgspec.structs.replace(matrix, seeds=SEEDS)
+        own = seeds is None and first_seed is None
+        entries = tuple(
+            msgspec.structs.replace(
+                entry, known=(*entry.known, *known), seeds=entry.seeds if own else ()
+            )
+            for entry in chosen(read.entries, only)
+        )
+        wanted = Wanted(
+            seeds=matrix.seeds,
+            first_seed=matrix.first_seed,
+            jobs=jobs,
+            cores=os.cpu_count() or 1,
+            budget_s=None if matrix.budget is None else seconds_of(matrix.budget),
+            until_violation=matrix.until is not None,
+        )
+        place = resume or Path("campaigns") / time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+        whole = going_on(place / CAMPAIGN, entries, matrix)
     except PlanError as error:
         raise click.UsageError(str(error)) from error
-    wanted = Wanted(
-        seeds=seeds or SEEDS,
-        first_seed=first_seed,
-        jobs=jobs or (os.cpu_count() or 1 if on == Place.SIM else 1),
-        budget_s=budget,
-        until_violation=until is not None,
-    )
-    store = resume or Path("campaigns") / time.strftime("%Y%m%dT%H%M%S", time.gmtime())
-    running = Campaign(entries, wanted, store=store, say=output.story)
-    running.resume()
-    running.run()
-    summary = running.summary()
+    if read.left_out:
+        output.story(f"left out, for they make no plan: {', '.join(read.left_out)}")
+    journal = Journal(place)
+    journal.save(whole)
+    try:
+        with following(output) as (say, show):
+            running = Campaign(entries, wanted, journal=journal, say=say, show=show)
+            running.resume()
+            running.run()
+        summary = running.summary()
+        journal.conclude(summary)
+    finally:
+        journal.close()
     if as_json:
         output.json({"runs": [msgspec.to_builtins(row) for row in running.rows], "summary": summary})
     else:
         output.result(table(running.rows, summary))
-    return running.outcome
+    return running.reckoning.outcome
+
+
+def _read(
+    campaign_file: Path | None,
+    resume: Path | None,
+    *,
+    all_of_it: bool,
+    swarm: bool,
+    on: str | None,
+    trust: bool,
+) -> Read:
+    """Return what is to be run: the file's, the catalog, or what a directory says of itself."""
+    if campaign_file is not None and all_of_it:
+        raise click.UsageError("say what to run: a campaign file, or --catalog")
+    if all_of_it:
+        drawn = Drawn.SWARM if swarm else Drawn.AIMED
+        matrix = catalog(on=on or Place.SIM, drawn=drawn)
+        return Read(matrix=matrix, entries=of_matrix(matrix))
+    if campaign_file is not None:
+        return from_file(campaign_file, on=on, trust=Trust.TRUSTED if trust else Trust.OWN)
+    if resume is None or not (resume / CAMPAIGN).is_file():
+        raise click.UsageError("say what to run: a campaign file, --catalog, or --resume of a campaign")
+    return from_file(resume / CAMPAIGN, on=on, trust=Trust.TRUSTED if trust else Trust.STRANGER)

@@ -31,9 +31,7 @@ STORE: Final = Path("runs")
 
 @click.command()
 @click.argument("run_dir", metavar="RUN_DIR", type=click.Path(path_type=Path))
-@click.option(
-    "--on", type=options.places(Place.SIM, Place.LOCAL), help="Where.  [default: where it ran]"
-)
+@click.option("--on", type=options.places(*Place), help="Where.  [default: where it ran]")
 @click.option("--times", type=options.COUNT, default=1, help="How often.")
 @click.option(
     "--by",

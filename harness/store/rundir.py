@@ -114,6 +114,17 @@ class RunDir:
             with contextlib.suppress(OSError):
                 path.rmdir()
 
+    def thin(self) -> None:
+        """Leave what is small of a run that nobody needs whole: plan, schedule and verdict."""
+        with contextlib.suppress(OSError):
+            self.history.unlink(missing_ok=True)
+        for path in (self.evidence, self.logs):
+            shutil.rmtree(path, ignore_errors=True)
+
+    def remove(self) -> None:
+        """Remove a run directory of ours with all that it holds, if it is there."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
     def cap_logs(self) -> None:
         """Cut logs that nobody will read in full down to their ends; it changes no verdict."""
         for log in self.logs.glob("*.log"):

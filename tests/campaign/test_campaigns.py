@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
-from harness.campaign.campaign import Campaign, Wanted
+from harness.campaign.campaign import Campaign, Progress, Wanted
 from harness.campaign.drift import cell
-from harness.campaign.entries import Drawn, Entry, catalog, chosen, from_file
+from harness.campaign.entries import Drawn, Entry, chosen
+from harness.campaign.file import from_file, of_matrix
+from harness.campaign.journal import Journal
 from harness.campaign.lease_length import length
+from harness.campaign.matrix import catalog
+from harness.campaign.row import Job, Row, row_of
 from harness.campaign.table import table
+from harness.campaign.workers import Lost
 from harness.outcome import Outcome
 from harness.plan import PlanError
 
@@ -26,9 +33,11 @@ def entry(name: str, expected: Outcome, options: dict[str, Any]) -> Entry:
 
 
 def campaign(tmp_path: Path, *entries: Entry, **wanted: Any) -> Campaign:
-    running = Campaign(entries, Wanted(**{"seeds": 2, **wanted}), store=tmp_path / "campaign")
+    journal = Journal(tmp_path / "campaign")
+    running = Campaign(entries, Wanted(**{"seeds": 2, **wanted}), journal=journal)
     running.resume()
     running.run()
+    journal.close()
     return running
 
 
@@ -39,7 +48,7 @@ def test_what_is_expected_passes_and_the_first_seed_is_kept_whole(tmp_path: Path
         entry("right", Outcome.PASS, SHORT),
         until_violation=True,
     )
-    assert running.outcome is Outcome.PASS
+    assert running.reckoning.outcome is Outcome.PASS
     assert [(row.name, row.seed, row.first_seed) for row in running.rows] == [
         ("wrong", 0, 0),
         ("right", 0, None),
@@ -54,8 +63,8 @@ def test_what_is_expected_passes_and_the_first_seed_is_kept_whole(tmp_path: Path
 
 def test_an_expected_violation_in_no_seed_is_missed(tmp_path: Path) -> None:
     running = campaign(tmp_path, entry("quiet", Outcome.VIOLATION, SHORT), seeds=1)
-    assert (running.outcome, running.outcome.code) == (Outcome.EXPECTATION_MISSED, 7)
-    assert running.missed == ("quiet",)
+    assert running.reckoning.outcome is Outcome.EXPECTATION_MISSED
+    assert running.reckoning.missed == ("quiet",)
 
 
 def test_a_violation_nobody_expected_keeps_its_word_and_is_kept(tmp_path: Path) -> None:
@@ -65,7 +74,7 @@ def test_a_violation_nobody_expected_keeps_its_word_and_is_kept(tmp_path: Path) 
         entry("accused", Outcome.PASS, FOUND),
         seeds=1,
     )
-    assert running.outcome is Outcome.VIOLATION
+    assert running.reckoning.outcome is Outcome.VIOLATION
     assert running.rows[1].run is not None
 
 
@@ -73,7 +82,7 @@ def test_a_run_that_breaks_is_a_row_and_ends_nothing(tmp_path: Path) -> None:
     broken = entry("broken", Outcome.PASS, {**SHORT, "nodes": 99})
     running = campaign(tmp_path, broken, entry("right", Outcome.PASS, SHORT), seeds=1)
     assert [row.outcome for row in running.rows] == [Outcome.HARNESS_FAILURE, Outcome.PASS]
-    assert running.outcome is Outcome.HARNESS_FAILURE
+    assert running.reckoning.outcome is Outcome.HARNESS_FAILURE
 
 
 def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
@@ -94,8 +103,97 @@ def test_many_processes_find_what_one_finds(tmp_path: Path) -> None:
     assert told[0] == told[1]
 
 
+def test_a_worker_that_dies_costs_no_run_and_doubles_none(tmp_path: Path) -> None:
+    killed: list[int] = []
+
+    def kill_one(progress: Progress) -> None:
+        if progress.runs == 1 and not killed:
+            worker = multiprocessing.active_children()[0]
+            assert worker.pid is not None
+            killed.append(worker.pid)
+            worker.kill()
+
+    journal = Journal(tmp_path / "campaign")
+    right = entry("right", Outcome.PASS, SHORT)
+    running = Campaign([right], Wanted(seeds=8, jobs=2), journal=journal, show=kill_one)
+    running.run()
+    rows = journal.rows()
+    journal.close()
+    assert killed
+    assert running.reckoning.outcome is Outcome.PASS
+    assert sorted(row.seed for row in rows) == list(range(8))
+
+
+class Cursed:
+    """Workers that one seed kills, whoever is with it."""
+
+    room = 3
+
+    def __init__(self) -> None:
+        self.flying: list[Job] = []
+
+    def start(self, job: Job) -> None:
+        self.flying.append(job)
+
+    def ended(self) -> list[tuple[Job, Row | Lost]]:
+        flying, self.flying = self.flying, []
+        if any(job.seed == 1 for job in flying):
+            return [(job, Lost("killed")) for job in flying]
+        return [(job, row_of(job, "unused")) for job in flying]
+
+    def stop(self) -> list[tuple[Job, Row | Lost]]:
+        return []
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_run_that_kills_its_worker_is_told_from_those_that_were_with_it(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    running = Campaign([entry("right", Outcome.PASS, SHORT)], Wanted(seeds=4), journal=journal)
+    running.run(Cursed())
+    journal.close()
+    told = [(row.seed, row.outcome) for row in running.rows]
+    bad = Outcome.HARNESS_FAILURE
+    assert told == [(0, Outcome.PASS), (1, bad), (2, Outcome.PASS), (3, Outcome.PASS)]
+    assert "its worker died" in str(running.rows[1].reason)
+
+
+def test_what_the_budget_left_unseen_is_no_pass(tmp_path: Path) -> None:
+    running = campaign(
+        tmp_path,
+        entry("first", Outcome.PASS, SHORT),
+        entry("second", Outcome.PASS, SHORT),
+        budget_s=1e-9,
+        seeds=None,
+    )
+    assert running.reckoning.outcome is Outcome.UNKNOWN
+    assert running.reckoning.not_run == ("first", "second")
+    assert "nothing was run of first, second" in "\n".join(table(running.rows, running.summary()))
+
+
+def test_a_known_violation_is_expected_and_told(tmp_path: Path) -> None:
+    accused = msgspec.structs.replace(entry("accused", Outcome.PASS, FOUND), known=("R6", "L99"))
+    running = campaign(tmp_path, accused, seeds=1)
+    (row,) = running.rows
+    assert (row.outcome, row.known, row.rules) == (Outcome.VIOLATION, True, ("R6",))
+    assert running.reckoning.outcome is Outcome.PASS
+    assert row.run is not None
+    text = "\n".join(table(running.rows, running.summary()))
+    assert "known: 1 violation" in text
+    assert "known and not seen: L99" in text
+
+
+def test_only_the_first_of_the_expected_violations_is_kept(tmp_path: Path) -> None:
+    running = campaign(tmp_path, entry("wrong", Outcome.VIOLATION, FOUND), seeds=3, jobs=2)
+    assert [row.outcome for row in running.rows] == [Outcome.VIOLATION] * 3
+    assert [row.run is not None for row in running.rows] == [True, False, False]
+    kept = [path.name for path in (tmp_path / "campaign").iterdir() if path.is_dir()]
+    assert kept == [str(running.rows[0].run).rsplit("/", 1)[-1]]
+
+
 def test_the_catalog_has_every_mistake_and_a_control_for_each_policy() -> None:
-    entries = catalog(on="sim", drawn=Drawn.SWARM)
+    entries = of_matrix(catalog(on="sim", drawn=Drawn.SWARM))
     assert {each.expected for each in entries} == {Outcome.PASS, Outcome.VIOLATION}
     assert [each.name for each in chosen(entries, ["readindex"])] == ["readindex"]
     with pytest.raises(PlanError, match="no name of this campaign"):
@@ -109,8 +207,9 @@ def test_a_file_of_runs_is_checked_before_anything_starts(tmp_path: Path) -> Non
         "  - name: a\n    expect: violation\n    plan: {on: sim, mistake: role-only-read}\n"
         "  - name: b\n    swarm: true\n"
     )
-    entries, seeds = from_file(file)
-    assert (seeds, [each.drawn for each in entries]) == (3, [Drawn.AIMED, Drawn.SWARM])
+    read = from_file(file)
+    told = [each.drawn for each in read.entries]
+    assert (read.matrix.seeds, told) == (3, [Drawn.AIMED, Drawn.SWARM])
     file.write_text("schema: 1\nruns:\n  - name: a\n    plan: {on: nowhere}\n")
     with pytest.raises(PlanError, match=r"campaign.yaml:4: unknown word 'nowhere'"):
         from_file(file)

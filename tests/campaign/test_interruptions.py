@@ -11,12 +11,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from cli_lantern import Lantern
 
-from harness.campaign.campaign import ROWS, Campaign, Wanted
+from harness.campaign.campaign import Campaign, Wanted
 from harness.campaign.entries import Entry
-from harness.campaign.row import Row, row_of
+from harness.campaign.journal import ROWS, Journal
+from harness.campaign.row import Job, Row, row_of
 from harness.campaign.shrink import shrink
 from harness.outcome import Outcome
 from harness.plan import plan_from
@@ -30,43 +32,48 @@ WAIT_S = 40.0
 
 
 def campaign(place: Path, seeds: int) -> Campaign:
-    running = Campaign([RIGHT], Wanted(seeds=seeds), store=place)
+    journal = Journal(place)
+    running = Campaign([RIGHT], Wanted(seeds=seeds), journal=journal)
     running.resume()
     running.run()
+    journal.close()
     return running
 
 
 def test_an_interrupted_campaign_keeps_its_rows_and_goes_on_from_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def impatient(entry: Entry, seed: int, store: str) -> Row:
-        if seed == 2:
+    def impatient(job: Job, store: str) -> Row:
+        if job.seed == 2:
             raise KeyboardInterrupt
-        return row_of(entry, seed, store)
+        return row_of(job, store)
 
     with monkeypatch.context() as patched:
-        patched.setattr("harness.campaign.campaign.row_of", impatient)
+        patched.setattr("harness.campaign.workers.row_of", impatient)
         stopped = campaign(tmp_path, 4)
-    assert (stopped.outcome, [row.seed for row in stopped.rows]) == (Outcome.INTERRUPTED, [0, 1])
+    assert (stopped.reckoning.outcome, [row.seed for row in stopped.rows]) == (
+        Outcome.INTERRUPTED,
+        [0, 1],
+    )
     again = campaign(tmp_path, 4)
-    assert (again.outcome, [row.seed for row in again.rows]) == (Outcome.PASS, [0, 1, 2, 3])
+    assert (again.reckoning.outcome, [row.seed for row in again.rows]) == (Outcome.PASS, [0, 1, 2, 3])
 
 
 def test_a_run_that_took_the_signal_itself_ends_its_campaign_and_is_run_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(entry: Entry, seed: int, store: str) -> Row:
-        row = row_of(entry, seed, store)
-        return Row(
-            name=row.name, seed=seed, outcome=Outcome.VIOLATION, expected=row.expected, interrupted=True
-        )
+    def interrupted(job: Job, store: str) -> Row:
+        row = row_of(job, store)
+        return msgspec.structs.replace(row, outcome=Outcome.VIOLATION, interrupted=True)
 
     with monkeypatch.context() as patched:
-        patched.setattr("harness.campaign.campaign.row_of", interrupted)
+        patched.setattr("harness.campaign.workers.row_of", interrupted)
         stopped = campaign(tmp_path, 4)
     assert [row.seed for row in stopped.rows] == [0]
     assert stopped.interrupted
-    assert stopped.outcome is Outcome.VIOLATION  # what it had proved is not spoken of more softly
+    assert (
+        stopped.reckoning.outcome is Outcome.VIOLATION
+    )  # what it had proved is not spoken of more softly
     assert [row.interrupted for row in campaign(tmp_path, 1).rows] == [False]
 
 
@@ -98,6 +105,42 @@ def test_a_campaign_that_is_killed_takes_its_workers_with_it(tmp_path: Path) -> 
         assert len(family) >= 2
         child.kill()
     wait_until(lambda: not family & in_session(child.pid))
+
+
+FILE = """
+schema: 1
+plan: {on: sim, rate: 100, time: 4, faults: none, allow: not-exercised}
+runs: [{matrix: {policy: [lease-renew, readindex, log-read]}}]
+"""
+
+
+def test_a_campaign_that_is_killed_goes_on_and_loses_and_doubles_no_run(tmp_path: Path) -> None:
+    lantern = Lantern(tmp_path)
+    (tmp_path / "campaign.yaml").write_text(FILE)
+    begin = ("campaign", "campaign.yaml", "--seeds", "6", "--jobs", "2", "--resume", "here")
+    with subprocess.Popen(
+        lantern.command(*begin), cwd=tmp_path, env=lantern.environment, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL, start_new_session=True,
+    ) as child:  # fmt: skip
+        wait_until(lambda: rows(tmp_path) > 3)
+        child.kill()
+    path = tmp_path / "here" / ROWS
+    path.write_bytes(path.read_bytes() + b'{"name": "lease-ren')  # as if it was writing
+    ended = lantern("campaign", "--resume", "here", "--jobs", "2", "--json")
+    told = json.loads(ended.stdout)
+    assert ended.returncode == 0, ended.stderr
+    every = {(name, seed) for name in ("lease-renew", "readindex", "log-read") for seed in range(6)}
+    assert [(row["name"], row["seed"]) for row in told["runs"]] == sorted(every, key=in_order)
+    lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+    assert len(lines) == len(every)
+    assert {(line["name"], line["seed"]) for line in lines} == every
+    other = lantern("campaign", "--catalog", "--only", "log-read", "--resume", "here")
+    assert other.returncode == 2
+    assert b"log-read was another run when this campaign began" in other.stderr
+
+
+def in_order(run: tuple[str, int]) -> tuple[int, int]:
+    return ("lease-renew", "readindex", "log-read").index(run[0]), run[1]
 
 
 def wait_until(true: Callable[[], bool]) -> None:

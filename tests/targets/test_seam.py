@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.campaign.entries import Drawn, catalog
+from harness.campaign.entries import Drawn
+from harness.campaign.file import of_matrix
+from harness.campaign.matrix import catalog
 from harness.outcome import Outcome
 from harness.plan import Plan, PlanError, plan_from
 from harness.plan.plan import FIELDS
@@ -186,8 +188,10 @@ def test_a_mistake_finds_what_it_needs_where_it_is_shown(
 
 @pytest.mark.usefixtures("third")
 def test_a_campaign_runs_a_mistake_only_where_it_can_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.campaign.entries.DEFAULT", "third")
-    names = {place: [one.name for one in catalog(on=place, drawn=Drawn.AIMED)] for place in Place}
+    monkeypatch.setattr("harness.campaign.matrix.DEFAULT", "third")
+    names = {
+        place: [one.name for one in of_matrix(catalog(on=place, drawn=Drawn.AIMED))] for place in Place
+    }
     assert names[Place.LOCAL] == ["strong", "cached"]
     assert names[Place.DOCKER] == ["torn", "strong", "cached"]
 

@@ -1,0 +1,105 @@
+"""A campaign's directory: which campaign it is, and a line for every run that ended.
+
+::
+
+    campaigns/<time>/
+      campaign.yaml   its entries, as a campaign file
+      rows.jsonl      one run a line, on the disk before the next is told of
+      summary.json    what it came to, once it ended
+      <run>/ ...      runs that were kept
+
+A campaign may end at any instant, by SIGKILL or for want of power: what has its line is done, and what
+has none is run by whoever goes on. A last line that was torn is cut off first, so that no later one is
+ever written behind it. Two campaigns in one directory would write each other's lines, so whoever has it
+open holds a lock, which ends with its process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from harness.store.errors import NotARun, Refused, StoreError
+from harness.store.files import read_bounded, trouble, write_all, write_atomic
+
+from .row import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+CAMPAIGN: Final = "campaign.yaml"
+SUMMARY: Final = "summary.json"
+SUMMARY_SCHEMA: Final = 1
+ROWS: Final = "rows.jsonl"
+ROWS_MAX_BYTES: Final = 1 << 30
+_FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Journal:
+    """The journal of one campaign, open for as long as it runs. Raises `StoreError`."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self._path = place / ROWS
+        try:
+            new = not place.exists()
+            place.mkdir(parents=True, exist_ok=True)
+            if not (new or self._path.exists() or not any(place.iterdir())):
+                raise Refused(f"{place}: is there already, and is no campaign's directory")
+            self._descriptor = os.open(self._path, _FLAGS, 0o644)
+        except OSError as error:
+            raise trouble(error, place) from error
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._descriptor)
+            raise Refused(f"{place}: another campaign is running in there") from None
+
+    def rows(self) -> tuple[Row, ...]:
+        """Return what ended so far, and cut off a line that was being written when all ended."""
+        data = read_bounded(self._path, bytes_max=ROWS_MAX_BYTES)
+        whole = data.rfind(b"\n") + 1
+        os.ftruncate(self._descriptor, whole)
+        rows: dict[tuple[str, int], Row] = {}
+        for number, line in enumerate(data[:whole].splitlines(), start=1):
+            try:
+                row = msgspec.json.decode(line, type=Row)
+            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+                raise NotARun(f"{self._path}:{number}: {error}") from error
+            if not row.interrupted:  # it is run again
+                rows.setdefault((row.name, row.seed), row)
+        return tuple(rows.values())
+
+    def write(self, row: Row) -> None:
+        """Put a row on the disk; a disk that refuses leaves whole lines only."""
+        line = msgspec.json.encode(row) + b"\n"
+        whole = os.fstat(self._descriptor).st_size
+        try:
+            write_all(self._descriptor, line, self._path)
+            os.fsync(self._descriptor)
+        except OSError as error:
+            raise trouble(error, self._path) from error
+        except BaseException:
+            os.ftruncate(self._descriptor, whole)
+            raise
+
+    def save(self, campaign: bytes) -> None:
+        """Write down which campaign this is."""
+        write_atomic(self.place / CAMPAIGN, campaign)
+
+    def conclude(self, summary: Mapping[str, Any]) -> None:
+        """Write down what it came to; a disk that refuses costs no more than this file."""
+        whole = {"schema": SUMMARY_SCHEMA, "kind": "lantern-campaign", **summary}
+        with contextlib.suppress(StoreError):
+            write_atomic(self.place / SUMMARY, msgspec.json.format(msgspec.json.encode(whole)) + b"\n")
+
+    def close(self) -> None:
+        """Let others have the directory; idempotent."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._descriptor = -1
