@@ -27,6 +27,7 @@ bench: $(READY)
 soak: $(READY)
 	@$(BIN)/pytest -m soak
 	@$(BIN)/python tests/soak/rates.py $(ARGS)
+	@$(BIN)/python tests/soak/replays.py
 	@$(BIN)/python tests/soak/rules.py
 
 $(READY): scripts/venv

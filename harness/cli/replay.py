@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 import msgspec
 
-from harness.campaign.replay import by_role, replayed
+from harness.campaign.aim import by_node, by_role
+from harness.campaign.rate import Rate
+from harness.campaign.replay import replayed
 from harness.outcome import Outcome, worst
 from harness.plan import PlanError, Trust, moved, plan_from
 from harness.plan.document import read
+from harness.report.escape import plain
 from harness.run.run import run as run_plan
 from harness.store import rundir
 from harness.store.errors import NotARun, StoreError
@@ -29,6 +32,13 @@ if TYPE_CHECKING:
 STORE: Final = Path("runs")
 
 
+class _Ran(msgspec.Struct):
+    """What schedule.yaml says of an episode, as far as it is needed here."""
+
+    episode: str
+    roles: dict[str, str] = {}
+
+
 @click.command()
 @click.argument("run_dir", metavar="RUN_DIR", type=click.Path(path_type=Path))
 @click.option("--on", type=options.places(*Place), help="Where.  [default: where it ran]")
@@ -36,44 +46,57 @@ STORE: Final = Path("runs")
 @click.option(
     "--by",
     type=click.Choice(["node", "role"]),
-    default="node",
-    help="Aim at the nodes that were named, or at whoever has their role.",
+    help="Aim at the nodes that were hit, or at whoever has their role.  [default: as the plan says]",
 )
 @options.trust
 @options.as_json
 @click.pass_obj
 def replay(
-    output: Output, /, run_dir: Path, *, on: str | None, times: int, by: str, trust: bool, as_json: bool
+    output: Output,
+    /,
+    run_dir: Path,
+    *,
+    on: str | None,
+    times: int,
+    by: str | None,
+    trust: bool,
+    as_json: bool,
 ) -> Outcome:
-    """Run what is saved in RUN_DIR again; a simulated run must come out the same, to the byte.
+    """Run what is saved in RUN_DIR again, and tell how often it comes to the same.
 
-    Ends in 1 if any try shows a violation; an interruption keeps the tries there were.
+    A simulated run must come out the same, to the byte. Ends in 1 if any try shows a violation; an
+    interruption keeps the tries there were.
     """
     try:
         directory = rundir.existing(run_dir)
         trusted = Trust.TRUSTED if trust else Trust.STRANGER
         saved = plan_from(directory.plan, {}, trust=trusted)
         plan = saved if on is None else plan_from(directory.plan, moved(on), trust=trusted)
-        if by == "role":
-            plan = by_role(plan, _roles(directory))
+        if by is not None:
+            plan = (by_role if by == "role" else by_node)(plan, _roles(directory))
+        wanted = _wanted(directory)
     except (PlanError, NotARun) as error:
         raise click.UsageError(str(error)) from error
     tries: list[dict[str, Any]] = []
+    rate = Rate()
     ended = Outcome.PASS
     try:
         while len(tries) < times and ended is Outcome.PASS:
             told, interrupted = _try(
-                plan, directory, output, exact=by == "node" and saved.on is Place.SIM
+                plan, directory, output, exact=plan == saved and saved.on is Place.SIM
             )
             tries.append(told)
+            if not interrupted:
+                rate = rate.and_then(showed=_word(told["outcome"], told["kind"]) == wanted)
+                output.story(f"try {len(tries)} of {times}: {_word(told['outcome'], told['kind'])}")
             ended = Outcome.INTERRUPTED if interrupted else ended
     except KeyboardInterrupt:
         ended = Outcome.INTERRUPTED
     outcome = worst((ended, *(Outcome(each["outcome"]) for each in tries)))
     if as_json:
-        output.json({"outcome": outcome.value, "tries": tries})
+        output.json({"outcome": outcome.value, "tries": tries, "reproduced": _rate_json(rate, wanted)})
     else:
-        output.result(_line(each) for each in tries)
+        output.result([*map(_line, tries), f"reproduced {rate}: {plain(wanted)}"])
     return outcome
 
 
@@ -83,6 +106,7 @@ def _try(plan: Plan, directory: RunDir, output: Output, *, exact: bool) -> tuple
         result = run_plan(plan, store_dir=STORE, say=output.story)
         told: dict[str, Any] = {
             "outcome": result.outcome.value,
+            "kind": (result.json["violation"] or {}).get("kind"),
             "reason": result.reason,
             "identical": None,
             "run": result.directory,
@@ -95,6 +119,7 @@ def _try(plan: Plan, directory: RunDir, output: Output, *, exact: bool) -> tuple
         outcome = worst((outcome, Outcome.HARNESS_FAILURE))
     told = {
         "outcome": outcome.value,
+        "kind": again.kind,
         "reason": again.reason,
         "identical": again.identical,
         "run": None,
@@ -102,19 +127,50 @@ def _try(plan: Plan, directory: RunDir, output: Output, *, exact: bool) -> tuple
     return told, False
 
 
-def _roles(directory: RunDir) -> dict[str, str]:
-    """Return who had which role when the saved run's first episode began."""
+def _wanted(directory: RunDir) -> str:
+    """Return what a try has to come to: what the run did; a violation where nobody wrote that down."""
+    try:
+        verdict = directory.read_verdict()
+    except StoreError:
+        return _word(Outcome.VIOLATION.value, "history")
+    violation = verdict.get("violation")
+    kind = violation.get("kind") if isinstance(violation, dict) else None
+    return _word(verdict.get("outcome"), kind)
+
+
+def _word(outcome: object, kind: object) -> str:
+    return f"{outcome}/{kind}" if kind else str(outcome)
+
+
+def _rate_json(rate: Rate, wanted: str) -> dict[str, Any]:
+    return {
+        "wanted": wanted,
+        "times": rate.shown,
+        "of": rate.tries,
+        "rate": rate.share,
+        "interval": list(rate.interval),
+    }
+
+
+def _roles(directory: RunDir) -> dict[str, dict[str, str]]:
+    """Return who had which role when each episode of the saved run first began, by episode."""
     try:
         data = read_bounded(directory.schedule, bytes_max=PLAN_MAX_BYTES)
     except StoreError as error:
         raise NotARun(str(error)) from error
     told = read(data, name=str(directory.schedule)).value
     episodes = told.get("episodes", []) if isinstance(told, dict) else []
-    for episode in episodes:
-        roles = episode.get("roles") if isinstance(episode, dict) else None
-        if roles:
-            return msgspec.convert(roles, dict[str, str])
-    raise NotARun(f"{directory.schedule}: no episode says who had which role")
+    bound: dict[str, dict[str, str]] = {}
+    for episode in episodes if isinstance(episodes, list) else ():
+        try:
+            ran = msgspec.convert(episode, _Ran)
+        except msgspec.ValidationError as error:
+            raise NotARun(f"{directory.schedule}: an episode: {error}") from error
+        if ran.roles:
+            bound.setdefault(ran.episode, ran.roles)
+    if not bound:
+        raise NotARun(f"{directory.schedule}: no episode says who had which role")
+    return bound
 
 
 def _line(told: dict[str, Any]) -> str:

@@ -28,6 +28,16 @@ def test_a_failing_run_is_replayed_shrunk_and_replayed_again(lantern: Lantern) -
     again = lantern("replay", "bad", "--times", "2", "--json")
     told = json.loads(again.stdout)
     assert (again.returncode, [each["identical"] for each in told["tries"]]) == (1, [True, True])
+    assert {**told["reproduced"], "interval": None} == {
+        "wanted": "violation/history",
+        "times": 2,
+        "of": 2,
+        "rate": 1.0,
+        "interval": None,
+    }
+    by_node = lantern("replay", "bad", "--by", "node")
+    assert b"\nreproduced " in by_node.stdout
+    assert by_node.returncode in (0, 1, 4), by_node.stderr
     ended = lantern("shrink", "bad", "--out", "small", "--json")
     found = json.loads(ended.stdout)
     assert (ended.returncode, found["kind"]) == (0, "history")

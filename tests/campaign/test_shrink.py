@@ -6,7 +6,8 @@ from statistics import median
 
 import pytest
 
-from harness.campaign.replay import by_role, replayed
+from harness.campaign.aim import by_role
+from harness.campaign.replay import replayed
 from harness.campaign.shrink import NotReproduced, Shrunk, shrink
 from harness.outcome import Outcome
 from harness.plan import PlanError, plan_from
@@ -34,15 +35,15 @@ def test_a_failing_run_shrinks_to_a_few_lines_and_comes_back_to_the_byte(found: 
 
 def test_a_listed_plan_replays_by_role(found: Shrunk) -> None:
     (episode,) = found.recording.record.episodes
-    plan = by_role(found.recording.plan, episode.roles)
+    plan = by_role(found.recording.plan, {episode.episode: episode.roles})
     probes = [step.do for step in of_plan(plan).episodes[0].steps if isinstance(step.do, ProbeAt)]
     assert {name for probe in probes for name in probe.target} <= {"leader", "follower-1", "follower-2"}
     assert replayed(plan, None).outcome is Outcome.VIOLATION
 
 
-def test_a_drawn_plan_has_no_roles_to_replay_by() -> None:
-    with pytest.raises(PlanError, match="lists its operations"):
-        by_role(plan_from(None, {"on": "sim", "seed": 1}), {})
+def test_a_listed_plan_without_a_record_has_no_roles_to_replay_by(found: Shrunk) -> None:
+    with pytest.raises(PlanError, match="who had which role"):
+        by_role(found.recording.plan, {})
 
 
 def test_what_does_not_fail_is_not_shrunk() -> None:
