@@ -206,8 +206,12 @@ class Standing(StrEnum):
 
 
 class Verification(msgspec.Struct, frozen=True):
-    """What came of an injection or a heal, with what was read back (or the reason why it was not)."""
+    """What came of an injection or a heal, with what was read back (or the reason why it was not).
+
+    ``broken`` is said by a heal: how it found that the fault was in force no more.
+    """
 
     standing: Standing
     evidence: dict[str, Any] = {}
     reason: str | None = None
+    broken: str | None = None

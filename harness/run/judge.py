@@ -24,7 +24,8 @@ from checker import exercised as exercising
 from checker.conviction import Conviction
 from checker.errors import CheckerError
 from checker.evidence_lines import gather, missed
-from checker.operations import History
+from checker.operations import History, Operation
+from checker.oracles.availability import READS
 from checker.oracles.judge import Declared
 from checker.oracles.judge import judge as judge_evidence
 from checker.oracles.result import OracleOutcome, OracleResult
@@ -52,7 +53,8 @@ AVAILABLE_AGAIN_E = 5  # reads and writes are back within so many election timeo
 class Seen(msgspec.Struct, kw_only=True):
     """What the run itself knows, besides its files. Times from the origin.
 
-    ``leaders`` is how many terms were seen to have one, by asking the nodes now and then.
+    ``leaders`` is how many terms were seen to have one, by asking the nodes now and then; ``unharmed``
+    why no fault took hold although some were made.
     """
 
     leaders: int = 0
@@ -62,6 +64,7 @@ class Seen(msgspec.Struct, kw_only=True):
     unreliable: str | None = None
     failures: list[str] = []
     missed: list[str] = []
+    unharmed: str | None = None
     notes: list[str] = []
 
 
@@ -300,7 +303,15 @@ class Hearing:
         idle = [claim for claim in self.claims if not self.exercised.get(claim)]
         if idle:
             causes.append(f"{self._claimant()} {', '.join(idle)}, and this run had none")
+        if self.seen.unharmed is not None:
+            causes.append(self.seen.unharmed)
+        if self.history is not None and self.history and not any(map(_is_read, self.history)):
+            causes.append("no read was answered, so there was nothing that could have been stale")
         return causes
+
+
+def _is_read(operation: Operation) -> bool:
+    return operation.f in READS and operation.known
 
 
 def failed(judged: Judgement, cause: str) -> Judgement:

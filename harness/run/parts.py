@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from harness.plan.schedules import of_plan
 from nemesis import Machine
+from nemesis.faults import Standing
 from targets.cluster import Delayed, Link, LinkState, Open
 
 from .conductor import Conductor
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from harness.plan.plan import Plan
+    from nemesis.machine import InjectionRecord
     from targets.session import Session
 
     from .judge import Seen
@@ -68,6 +70,15 @@ def observe(seen: Seen, conductor: Conductor) -> None:
     if conductor.unread:
         reads = "1 final read was" if conductor.unread == 1 else f"{conductor.unread} final reads were"
         seen.notes.append(f"{reads} not answered")
+
+
+def unharmed(record: InjectionRecord) -> str | None:
+    """Return why no fault took hold, None if one did or none was due."""
+    if not record.faults or any(each.standing is Standing.INSTALLED for each in record.faults):
+        return None
+    reason = next((each.reason for each in record.faults if each.reason), "nobody reported any")
+    count = len(record.faults)
+    return f"{'the only fault' if count == 1 else f'each of {count} faults'} took no hold: {reason}"
 
 
 def timing_of(plan: Plan) -> Timing:

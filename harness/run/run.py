@@ -12,8 +12,10 @@ second one heals and skips the rest. After the first, none of them kills us half
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import resource
+import sys
 from typing import TYPE_CHECKING
 
 from checker.events import Header
@@ -33,7 +35,7 @@ from targets.trueclock import raw_ns
 from .drive_asyncio import Drive
 from .injected import schedule_of
 from .judge import Hearing, Seen
-from .parts import make_conductor, observe, peer_links, peer_state
+from .parts import make_conductor, observe, peer_links, peer_state, unharmed
 from .result import RunResult, written
 from .simulate import run_simulated
 from .stop import UNCHECKED, Stop
@@ -80,7 +82,8 @@ def run(
     with Stop() as stop:
         course = Course(plan, directory, stop=stop, say=say)
         try:
-            asyncio.run(course.run(cluster_of))
+            with contextlib.redirect_stdout(sys.stderr):  # a target's code has no part in the result
+                asyncio.run(course.run(cluster_of))
         except Exception as error:
             log.exception("event=run-broke")
             course.seen.failures.append(f"the run broke: {error!r}")
@@ -197,6 +200,7 @@ class Course:
         seen.notes.append(f"the harness's loop lagged by {watch.lag_ns / 1e6:.0f} ms at most")
         if self._machine is not None:
             self.record = self._machine.record
+            seen.unharmed = unharmed(self.record)
 
     def _with_its_log(self, failure: str) -> str:
         """Return a failure with what a node's log says of it, where it points there."""

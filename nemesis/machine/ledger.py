@@ -49,6 +49,7 @@ class Entry:
     evidence: dict[str, Any] = field(default_factory=dict)
     reason: str | None = None
     heal_problem: str | None = None
+    heals: int = 0
     asked: bool = False
     unreported: int = 0
     unhealed: int = 0
@@ -215,13 +216,31 @@ class Ledger:
     def _healed(self, entry: Entry, event: Happened, now_ns: int) -> tuple[NemesisEffect, ...]:
         """Note what came of a heal; a failed one is tried again by the final heal."""
         entry.unhealed = max(0, entry.unhealed - 1)
+        entry.heals += 1
+        notes: tuple[Note, ...] = ()
+        if event.verification.broken is not None and self._was_whole(entry):
+            entry.standing, entry.reason = Standing.UNKNOWN, event.verification.broken
+            notes = (Note(f"{entry.step}: {event.verification.broken}"),)
         if event.verification.standing is Standing.UNKNOWN:
             entry.heal_problem = event.verification.reason
-            return (Note(f"{entry.step}: heal failed: {event.verification.reason}"),)
+            return (*notes, Note(f"{entry.step}: heal failed: {event.verification.reason}"))
         if entry.healing and not entry.unhealed and (entry.heal_problem is None or self._final):
             entry.healed_ns = now_ns
             self._busy = {key: owner for key, owner in self._busy.items() if owner != entry.id}
-        return ()
+        return notes
+
+    def _was_whole(self, entry: Entry) -> bool:
+        """Whether nothing of ours had undone an injection, or a part of it, before its heal.
+
+        Earlier heals had; so has the final one with links that several cuts share, and whatever ended
+        a node that was frozen.
+        """
+        if entry.standing is not Standing.INSTALLED or entry.heals > 1:
+            return False
+        if isinstance(entry.fault, Cut | Slow):
+            return not self._final
+        later = (each for each in self.entries.values() if each.id > entry.id and each.fault.ends_nodes)
+        return not any(set(each.fault.concerned) & set(entry.fault.concerned) for each in later)
 
     @property
     def settled(self) -> bool:

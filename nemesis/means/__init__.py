@@ -11,6 +11,8 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from nemesis.faults import (
     BendClock,
     Campaign,
@@ -80,6 +82,7 @@ async def heal(cluster: Cluster, fault: Fault, *, peers: LinkState = OPEN) -> Ve
     ``peers`` is the state of a link between nodes when nothing is done to it.
     """
     deadline_s = RESTART_S if fault.heals_slowly else HEAL_S
+    broken = _broken(cluster, fault, peers)
     found = unknown("was not tried")
     for attempt in range(HEAL_TRIES):
         if attempt:
@@ -88,7 +91,18 @@ async def heal(cluster: Cluster, fault: Fault, *, peers: LinkState = OPEN) -> Ve
         if found.standing is not Standing.UNKNOWN:
             break
     log.info("heal fault=%r standing=%s reason=%s", fault, found.standing, found.reason)
-    return found
+    return msgspec.structs.replace(found, broken=broken)
+
+
+def _broken(cluster: Cluster, fault: Fault, peers: LinkState) -> str | None:
+    """Return why a fault that is about to be healed is in force no more; None if it is, or who knows."""
+    try:
+        if isinstance(fault, LinksFault):
+            return links.opened(cluster, fault, peers=peers)
+        return MEANS[type(fault)].broken(cluster, fault)
+    except Exception as error:  # noqa: BLE001 - as below; the heal itself says what is wrong
+        log.info("heal fault=%r unseen=%r", fault, error)
+        return None
 
 
 async def _inject(cluster: Cluster, fault: Fault) -> Verification:

@@ -107,6 +107,8 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
     made: Callable[[Cluster, Any, Any], Awaitable[Verification]] = _states
     told: Callable[[Statuses, Statuses, Any], Verification] | None = None
     healed: Callable[[Cluster, Any], Awaitable[Verification]] = _states
+    broken: Callable[[Place, Any], str | None] = lambda _place, _fault: None
+    """Why the fault is in force no more as its heal begins; None if it is, or who knows."""
 
     def impossible(self, place: Place, fault: Any) -> str | None:
         """Return why this fault cannot be made here and now, None if it can."""

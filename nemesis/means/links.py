@@ -67,6 +67,14 @@ def heal(place: LinkPlace, fault: Cut | Slow, *, peers: LinkState) -> Verificati
     return _set(place, {link: whole(link, peers) for link in fault.links})
 
 
+def opened(place: LinkPlace, fault: Cut | Slow, *, peers: LinkState) -> str | None:
+    """Return which links are whole before anybody healed them; None if none is."""
+    ours = wanted(fault)
+    found = [link for link in fault.links if place.link_state(link) == whole(link, peers) != ours]
+    names = ", ".join(f"{link.source}->{link.target}" for link in found)
+    return f"{names} was open before the heal: somebody else opened it" if found else None
+
+
 def whole(link: Link, peers: LinkState) -> LinkState:
     """Return the state of a link under no fault: ``peers`` between nodes, open to clients."""
     return Open() if CLIENTS in (link.source, link.target) else peers

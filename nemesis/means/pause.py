@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from targets.cluster import Primitive, ProcessState
 
-from .common import Means, Unverified, in_states, states
+from .common import Means, Place, Unverified, in_states, states
 
 if TYPE_CHECKING:
     from nemesis.faults import Pause, Verification
@@ -20,6 +20,12 @@ async def _stopped(cluster: Cluster, fault: Pause, _before: None) -> Verificatio
     if awake:
         raise Unverified(f"{', '.join(awake)} did not stop: {found[awake[0]].value}")
     return in_states(cluster, fault.nodes)
+
+
+def _let_go(place: Place, fault: Pause) -> str | None:
+    """Return which nodes were not stopped to the end."""
+    awake = [node for node, state in states(place, fault.nodes).items() if state is ProcessState.RUNNING]
+    return f"{', '.join(awake)} went on before the heal: somebody else let it" if awake else None
 
 
 async def _going_on(cluster: Cluster, fault: Pause) -> Verification:
@@ -37,6 +43,7 @@ MEANS: Final = Means(
     undo=lambda cluster, _fault, node: cluster.resume(node),
     made=_stopped,
     healed=_going_on,
+    broken=_let_go,
 )
 
 SUSPEND: Final = Means(
@@ -45,4 +52,5 @@ SUSPEND: Final = Means(
     undo=lambda cluster, _fault, node: cluster.resume(node),
     made=_stopped,
     healed=_going_on,
+    broken=_let_go,
 )

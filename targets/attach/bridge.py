@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from checker.events import MISMATCH, EventType
-from targets.request import RequestSession, unknown
+from targets.request import UNEXPECTED, RequestSession, unknown
 from targets.session import Call, Completion
 
-from .client import Definite
+from .client import RAISED, Definite
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 LINE_MAX: Final = 1 << 20
 CLOSE_S: Final = 1.0
+SHOWN_CHARS: Final = 80
+
+log = logging.getLogger(__name__)
 
 _calls: Final = msgspec.json.Decoder(Call)
 _completions: Final = msgspec.json.Decoder(Completion)
@@ -127,7 +131,11 @@ class Bridge:
             writer.transport.abort()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        client = self._make()
+        try:
+            client = self._make()
+        except RAISED as error:
+            log.warning("event=no-client error=%r", error)
+            return
         connected = False
         try:
             while line := await reader.readline():
@@ -147,7 +155,7 @@ class Bridge:
                 if not connected:
                     return
         finally:
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(*RAISED):
                 async with asyncio.timeout(CLOSE_S):
                     await client.close()
 
@@ -156,33 +164,49 @@ class Bridge:
         if not connected:
             try:
                 await client.connect(*self._address())
-            except Exception as error:  # noqa: BLE001 - somebody else's code: whatever it is, nothing was sent
+            except RAISED as error:  # whatever it is, nothing was sent
                 return False, Completion(EventType.FAIL, call.value, f"not-connected: {error}")
         try:
             return True, await _invoke(client, call, f"{self._space}/{call.key}")
         except Definite as error:
             return True, Completion(EventType.FAIL, call.value, str(error) or "refused")
-        except Exception as error:  # noqa: BLE001 - somebody else's code: whatever it is, nobody knows
+        except RAISED as error:  # whatever it is, nobody knows
             return False, unknown(call, f"{type(error).__name__}: {error}")
 
 
 async def _invoke(client: Client, call: Call, key: str) -> Completion:
+    """Return what the client's answer means: of another kind than was asked for it means nothing."""
     match call.f:
         case "read":
-            return Completion(EventType.OK, await client.read(key))
+            answer = await client.read(key)
+            wanted = "neither an integer nor None"
+            known = answer is None or (isinstance(answer, int) and not isinstance(answer, bool))
+            completion = Completion(EventType.OK, answer)
         case "write":
-            await client.write(key, call.value)
-            return Completion(EventType.OK, call.value)
+            answer = await client.write(key, call.value)
+            wanted = "and what did not happen is to be raised"
+            known = answer is not False
+            completion = Completion(EventType.OK, call.value)
         case "cas":
             old, new = call.value
-            swapped: Any = await client.cas(key, old, new)
-            if not isinstance(swapped, bool):
-                said = f"cas returned {swapped!r}, neither True nor False"
-                return unknown(call, "unexpected-answer", unexpected=said)
-            return (
+            answer = await client.cas(key, old, new)
+            wanted = "neither True nor False"
+            known = isinstance(answer, bool)
+            completion = (
                 Completion(EventType.OK, call.value)
-                if swapped
+                if answer
                 else Completion(EventType.FAIL, call.value, MISMATCH)
             )
         case _:
             raise Definite(f"no operation {call.f}")
+    if known:
+        return completion
+    return unknown(call, UNEXPECTED, unexpected=f"{call.f} returned {_shown(answer)}, {wanted}")
+
+
+def _shown(answer: Any) -> str:
+    """Return an answer for a sentence; somebody's own object may fail at that as well."""
+    try:
+        return repr(answer)[:SHOWN_CHARS]
+    except Exception:  # noqa: BLE001 - as above
+        return f"a {type(answer).__name__}"

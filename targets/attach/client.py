@@ -12,14 +12,16 @@
         async def cas(self, key, old, new): ...       # True if swapped, False if the value differed
         async def leading(self): ...                  # (does this node lead, its term or epoch)
 
-Values are small integers; keys are strings. The first mode is the default. What a method raises is the
-whole art: `Definite` if the operation certainly did not happen and never will; anything else leaves a
-write open, and a read, which has no effect, fails. In doubt do not say `Definite`. Switch hidden retries
-and redirects of a client library off: an operation that may happen twice cannot be judged.
+Values are small integers; keys are strings. The first mode is the default. An answer of another kind
+than is shown here means nothing: the operation is left open, and the run fails. What a method raises
+is the whole art: `Definite` if the operation certainly did not happen and never will; anything else
+leaves a write open, and a read, which has no effect, fails. In doubt do not say `Definite`. Switch
+hidden retries and redirects of a client library off: what may happen twice cannot be judged.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import inspect
 import sys
@@ -31,6 +33,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 METHODS: Final = ("connect", "close", "read", "write", "cas", "leading")
+
+
+RAISED: Final = (Exception, SystemExit, KeyboardInterrupt)
+"""What somebody else's code may raise, and the harness goes on; signals are taken elsewhere."""
+
+PORTS: Final = range(1, 1 << 16)
 
 
 class Definite(Exception):  # noqa: N818 - an answer, not a failure
@@ -55,7 +63,7 @@ class Client(Protocol):
     async def read(self, key: str) -> Any:
         """Return the value of a key."""
 
-    async def write(self, key: str, value: Any) -> None:
+    async def write(self, key: str, value: Any) -> Any:
         """Set a key."""
 
     async def cas(self, key: str, old: Any, new: Any) -> bool:
@@ -77,9 +85,10 @@ def load(path: Path) -> type[Client]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise TargetError(f"{path} cannot be imported: {error!r}") from error
+        with contextlib.redirect_stdout(sys.stderr):  # standard output is the result's alone
+            spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise TargetError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
     client = getattr(module, "Client", None)
     if not inspect.isclass(client):
         raise TargetError(f"{path} has no class Client")
@@ -87,8 +96,13 @@ def load(path: Path) -> type[Client]:
         if not inspect.iscoroutinefunction(getattr(client, method, None)):
             raise TargetError(f"{path}: Client needs `async def {method}`")
     modes = getattr(client, "modes", None)
-    if not isinstance(modes, dict) or not modes:
-        raise TargetError(f"{path}: Client.modes must map each read mode to what it promises")
-    if not isinstance(getattr(client, "port", None), int):
+    if not isinstance(modes, dict) or not modes or not all(map(_is_text, (*modes, *modes.values()))):
+        raise TargetError(f"{path}: Client.modes must map each read mode to what it promises, in words")
+    port = getattr(client, "port", None)
+    if not isinstance(port, int) or port not in PORTS:
         raise TargetError(f"{path}: Client.port must be the number that clients dial")
     return cast("type[Client]", client)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value)

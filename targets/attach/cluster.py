@@ -12,12 +12,12 @@ from __future__ import annotations
 import asyncio
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from targets.clock import Reading
 from targets.cluster import CLIENTS, NodeStatus, ProcessState, Role, TargetError
 from targets.docker import netns
-from targets.docker.container import NO_PID, Container
+from targets.docker.container import NO_PID, Container, ContainerGoneError
 from targets.docker.engine import Engine
 from targets.docker.handles import ContainerCluster
 from targets.docker.links import PacketLinks
@@ -30,12 +30,14 @@ from targets.trueclock import raw_ns
 from . import found as finding
 from . import record
 from .bridge import Bridge
+from .client import RAISED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from targets.cluster import Address
+    from targets.docker.gates import GateLinks
     from targets.docker.system import Launch
 
     from .client import Client
@@ -55,6 +57,8 @@ class AttachedSystem(PlainContainers):
         self._mode = mode
         self._asked: dict[str, Client] = {}
         self._turns = {name: asyncio.Lock() for name in names}
+        self.trouble: dict[str, str] = {}
+        """What somebody's client last raised when a node was asked."""
         self._leader_by_term: dict[int, str] = {}  # of the last leader that was asked
 
     def launch(self, node: str, address: str, peers: object) -> Launch:
@@ -73,8 +77,9 @@ class AttachedSystem(PlainContainers):
                 if client is None:
                     client = self._asked[node] = self._client(self._mode)
                     await client.connect(*address)
-                leads, term = await client.leading()
-        except Exception:  # noqa: BLE001 - somebody else's code: whatever it is, the node did not answer
+                leads, term = _as_leadership(await client.leading())
+        except RAISED as error:  # somebody else's code: whatever it is, the node did not answer
+            self.trouble[node] = f"{type(error).__name__}: {error}" if str(error) else repr(error)
             await self.forget(node)
             return None
         if leads:
@@ -98,8 +103,8 @@ class AttachedSystem(PlainContainers):
             try:
                 async with asyncio.timeout(ASK_S):
                     await client.close()
-            except Exception:  # noqa: BLE001, S110 - it is dropped either way
-                pass
+            except RAISED:
+                pass  # it is dropped either way
 
 
 class AttachedCluster(ContainerCluster):
@@ -136,6 +141,7 @@ class AttachedCluster(ContainerCluster):
             for node, one in zip(self.nodes, found, strict=True):
                 self._containers[node] = await _running(self._engine, node, one)
             record.save(self._runtime, self._containers)
+            record.check_alone(self._runtime)
             if (reason := self._obstacle()) is None:
                 self._links.know(self._addresses())
                 for node, container in self._containers.items():
@@ -146,8 +152,11 @@ class AttachedCluster(ContainerCluster):
             for bridge in self._bridges.values():
                 await bridge.open(self._runtime.path.name)
             await asyncio.gather(*(self._until_answer(node) for node in self.nodes))
-        except BaseException:
-            await self.stop()
+        except BaseException as error:
+            try:
+                await self.stop()
+            except TargetError as left:
+                error.add_note(str(left))
             raise
 
     async def stop(self) -> None:
@@ -160,11 +169,9 @@ class AttachedCluster(ContainerCluster):
         for node in self.nodes:
             await self._attached.forget(node)
         try:
-            await links.close()
-            for container in self._containers.values():
-                await container.resume()
-                if container.state() is ProcessState.GONE:
-                    await container.start()
+            left = await self._leave(links)
+            if left:
+                raise TargetError("; ".join(left))  # what is left is left written down, for a heal
             runtime.remove()
         finally:
             if self._refusing is not None:
@@ -172,6 +179,24 @@ class AttachedCluster(ContainerCluster):
             engine.close()
             self._engine = self._runtime = self._links = None
             self._containers = {}
+
+    async def _leave(self, links: PacketLinks | GateLinks) -> list[str]:
+        """Leave everything as it was found; what goes wrong with one part keeps no other from it."""
+        left: list[str] = []
+        try:
+            await links.close()
+        except TargetError as error:
+            left.append(str(error))
+        for container in self._containers.values():
+            try:
+                await container.resume()
+                if container.state() is ProcessState.GONE:
+                    await container.start()
+            except ContainerGoneError:
+                continue  # its owner removed it
+            except TargetError as error:
+                left.append(str(error))
+        return left
 
     def address(self, node: str) -> Address:
         """Return where the harness dials: the node's bridge, at which somebody's client talks."""
@@ -198,6 +223,10 @@ class AttachedCluster(ContainerCluster):
     def _dialed(self, node: str) -> Address:
         """Return where a client of somebody's reaches the node itself."""
         return super().address(node)
+
+    def _silence(self, node: str) -> str:
+        said = self._attached.trouble.get(node)
+        return "your client says no more" if said is None else f"your client says: {said}"
 
     def _obstacle(self) -> str | None:
         here = all(container.pid is not None for container in self._containers.values())
@@ -226,14 +255,27 @@ class AttachedCluster(ContainerCluster):
             raise TargetError("say which containers: by their names, or by their compose file")
         if len(found) != len(self.nodes):
             raise TargetError(
-                f"there are {len(found)} containers, and the plan has {len(self.nodes)} nodes"
+                f"there are {len(found)} containers, and the plan has {len(self.nodes)} nodes: say"
+                f" --nodes {len(found)}, or name those of {', '.join(one.name for one in found)} to test"
             )
         return found
+
+
+def _as_leadership(answer: Any) -> tuple[bool, int]:
+    match answer:
+        case (bool(leads), int(term)) if not isinstance(term, bool):
+            return leads, term
+        case _:
+            raise TypeError(f"leading returned {answer!r}, not whether the node leads and its term")
 
 
 async def _running(engine: Engine, node: str, found: finding.Found) -> Container:
     container = Container(engine, node, found.id)
     await container.refresh()
-    if container.state() is not ProcessState.RUNNING:
-        raise TargetError(f"{found.name} is {container.state().value}: start your cluster first")
-    return container
+    match container.state():
+        case ProcessState.GONE:
+            raise TargetError(f"{found.name} does not run: start your cluster first")
+        case ProcessState.STOPPED:
+            raise TargetError(f"{found.name} is paused: `docker unpause` it, or continue its processes")
+        case ProcessState.RUNNING:
+            return container

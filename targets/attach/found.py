@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any
 
 import docker.errors
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 WORKING_DIR = "com.docker.compose.project.working_dir"
 CONFIG_FILES = "com.docker.compose.project.config_files"
+ONE_OFF = "com.docker.compose.oneoff"
+PROJECT = "com.docker.compose.project"
 SERVICE = "com.docker.compose.service"
 
 
@@ -34,27 +37,47 @@ async def by_name(engine: Engine, names: Sequence[str]) -> tuple[Found, ...]:
         return tuple(Found(client.api.inspect_container(name)["Id"], name) for name in names)
 
     try:
-        return await engine.call("look the containers up", look)
+        found = await engine.call("look the containers up", look)
     except docker.errors.NotFound as error:
         raise TargetError(f"there is no such container: {error.explanation}") from error
+    except (docker.errors.APIError, docker.errors.NullResource) as error:
+        raise TargetError(f"{', '.join(map(repr, names))} cannot be looked up: {error}") from error
+    for one, other in combinations(found, 2):
+        if one.id == other.id:
+            raise TargetError(f"{one.name} and {other.name} are the same container: name each once")
+    return found
 
 
 async def by_compose(engine: Engine, file: Path) -> tuple[Found, ...]:
     """Return one container a service of the project that was made from this compose file, by name."""
+    folders = {str(file.parent.resolve()), str(file.parent.absolute())}
 
     def look(client: Client) -> list[dict[str, Any]]:
-        wanted = {"label": f"{WORKING_DIR}={file.parent.resolve()}"}
-        return list(client.api.containers(all=True, filters=wanted))
+        return list(client.api.containers(all=True, filters={"label": CONFIG_FILES}))
 
     made = [
-        one
+        one["Labels"] | {"id": one["Id"], "name": one["Names"][0].lstrip("/")}
         for one in await engine.call("look the project up", look)
-        if any(name.endswith(file.name) for name in one["Labels"].get(CONFIG_FILES, "").split(","))
+        if one["Labels"].get(WORKING_DIR) in folders
+        and one["Labels"].get(ONE_OFF) != "True"
+        and file.name in map(_base_name, one["Labels"][CONFIG_FILES].split(","))
     ]
     if not made:
         raise TargetError(f"nothing was started from {file}: run `docker compose up -d` there first")
-    found = sorted((one["Labels"][SERVICE], one["Id"]) for one in made)
-    services = [service for service, _ in found]
-    if len(set(services)) < len(services):
-        raise TargetError(f"a service of {file} has several containers; name the containers instead")
-    return tuple(Found(container, service) for service, container in found)
+    projects = sorted({one.get(PROJECT, "") for one in made})
+    if len(projects) > 1:
+        raise TargetError(
+            f"{file} runs as the projects {' and '.join(projects)}; name the containers of one instead"
+        )
+    found = sorted((one[SERVICE], one["name"], one["id"]) for one in made)
+    for (service, first, _), (other, second, _) in pairwise(found):
+        if service == other:
+            raise TargetError(
+                f"service {service} of {file} has the containers {first} and {second}; name the"
+                " containers to test instead"
+            )
+    return tuple(Found(container, service) for service, _, container in found)
+
+
+def _base_name(path: str) -> str:
+    return path.rpartition("/")[2]

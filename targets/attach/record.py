@@ -7,15 +7,14 @@ processes by pid *and* start time; neither is believed in any other boot.
 
 from __future__ import annotations
 
-import signal
 from functools import partial
 from typing import TYPE_CHECKING
 
 import docker.errors
 import msgspec
 
-from targets.cluster import ProcessState, TargetError
-from targets.docker import netns, packets, queues
+from targets.cluster import TargetError
+from targets.docker import netns, packets, processes, queues
 from targets.docker.engine import Engine
 from targets.host import procfs, runtime
 from targets.host.heal import ATTACHED, Healed
@@ -23,6 +22,7 @@ from targets.host.procfs import Identity
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
+    from pathlib import Path
 
     from targets.docker.container import Container
     from targets.docker.engine import Client
@@ -51,6 +51,24 @@ def save(directory: Runtime, containers: Mapping[str, Container]) -> None:
     runtime.replace(directory.path / ATTACHED, msgspec.json.encode(record))
 
 
+def check_alone(directory: Runtime) -> None:
+    """Raise `TargetError` if another run that goes on has attached to one of the same containers.
+
+    Each writes down its own before it looks, so of two that begin at once none is overlooked.
+    """
+    own = _read(directory.path)
+    ours = set() if own is None else {one.container for one in own.attached}
+    for found in runtime.find():
+        record = _read(found.path)
+        if found.path != directory.path and found.live and record is not None:
+            shared = [one.container for one in record.attached if one.container in ours]
+            name = found.manifest.run if found.manifest else found.path.name
+            if shared:
+                raise TargetError(
+                    f"run {name} makes faults on container {shared[0][:12]} already: wait for its end"
+                )
+
+
 async def heal(run: str | None = None, *, dry: bool = False) -> tuple[Healed, ...]:
     """Leave as found what dead runs had attached to; their directories are left to the local heal.
 
@@ -67,7 +85,7 @@ async def _heal(engine: Engine, run: str | None, *, dry: bool) -> tuple[Healed, 
     healed = []
     for found in runtime.find():
         name = found.manifest.run if found.manifest else None
-        record = _read(found)
+        record = _read(found.path)
         if record is None or found.live or (run is not None and run != name):
             continue
         if dry:
@@ -108,8 +126,9 @@ async def _leave(engine: Engine, run: str, one: Attached, *, done: list[str], fa
 
 async def _go_on(one: Attached) -> str | None:
     who = one.process
-    stopped = who is not None and procfs.state(who) is ProcessState.STOPPED
-    return f"continued {one.node}" if stopped and who and procfs.send(who, signal.SIGCONT) else None
+    group = None if who is None else processes.group_of(who.pid, one.container)
+    ours = group is not None and group.first == who
+    return f"continued {one.node}" if ours and group is not None and group.resume() else None
 
 
 async def _open_links(run: str, one: Attached) -> str | None:
@@ -124,9 +143,9 @@ async def _open_links(run: str, one: Attached) -> str | None:
 
 
 def _run_again(client: Client, one: Attached) -> str | None:
-    """Have a container run; return what that took. One of another machine was frozen by the engine."""
+    """Have a container run; return what that took. One that obeys no signal was frozen by the engine."""
     state = client.api.inspect_container(one.container)["State"]
-    if state["Running"] and state["Paused"] and one.process is None:
+    if state["Running"] and state["Paused"]:
         client.api.unpause(one.container)
         return f"continued {one.node}"
     if state["Running"]:
@@ -135,9 +154,9 @@ def _run_again(client: Client, one: Attached) -> str | None:
     return f"started {one.node} again"
 
 
-def _read(found: runtime.Found) -> Attachment | None:
+def _read(directory: Path) -> Attachment | None:
     try:
-        record = msgspec.json.decode((found.path / ATTACHED).read_bytes(), type=Attachment)
+        record = msgspec.json.decode((directory / ATTACHED).read_bytes(), type=Attachment)
     except (OSError, msgspec.DecodeError):
         return None
     return record if record.host == runtime.this_host() else None

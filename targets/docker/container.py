@@ -1,19 +1,21 @@
-"""One node as a container: freeze, thaw, kill, start, and what the kernel says of its first process.
+"""One node as a container: freeze, thaw, kill, start, and what the kernel says of its processes.
 
-Signals go to the host's pid of the container's first process, not through the daemon: 0.05 ms instead
+Signals go to the host's pids of the container's processes, not through the daemon: 0.05 ms instead
 of 20, from outside (STOP sent from inside its own pid namespace is ignored by process 1), and still
-possible when the daemon is not. A pid that the daemon names is believed only if the process it names
-is in this container's control group: with a remote engine it would be some innocent process here.
+possible when the daemon is not. A kill goes to the first one, with which all others end; stopped is a
+container when every process of it is. A pid that the daemon names is believed only if the process it
+names is in this container's control group: with a remote engine it would be some innocent process here.
 
-Where there is no host pid, freezing goes through the daemon's freezer, and what needs the pid says so.
-Nothing about a container is remembered over a restart: pid, namespace and address are read anew.
+Where there is no host pid, or not one that this user may signal, freezing goes through the daemon's
+freezer, and what needs the pid says so.
+Nothing about a container is remembered over a restart: pid, namespace and address are read anew. One
+that somebody else started again in the meantime, a restart policy for instance, is taken as it is.
 """
 
 from __future__ import annotations
 
 import asyncio
 import signal
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import docker.errors
@@ -21,9 +23,12 @@ import docker.errors
 from targets.cluster import ProcessState, TargetError
 from targets.host import procfs
 
+from . import processes
 from .engine import CALL_S
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .engine import Engine
 
 STOP_S: Final = 2.0
@@ -37,6 +42,10 @@ ANY: Final = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - what a port is pub
 NO_PID: Final = "the engine's host is another machine than this one"
 
 
+class ContainerGoneError(TargetError):
+    """Somebody removed the container."""
+
+
 class Container:
     """A handle of a container that exists, running or not; call `refresh` before anything else."""
 
@@ -44,14 +53,14 @@ class Container:
         self.node = node
         self.id = container_id
         self._engine = engine
-        self._identity: procfs.Identity | None = None
+        self._group: processes.Group | None = None
         self._seen: dict[str, Any] = {}
 
     async def refresh(self) -> None:
         """Read the container anew; raise `TargetError` if there is none any more."""
         self._seen = await self._inspect()
         pid = self._seen["State"]["Pid"]
-        self._identity = procfs.identity(pid) if pid and _is_of(pid, self.id) else None
+        self._group = processes.group_of(pid, self.id) if pid else None
 
     async def _inspect(self) -> dict[str, Any]:
         try:
@@ -59,7 +68,7 @@ class Container:
                 f"describe {self.node}", lambda client: client.api.inspect_container(self.id)
             )
         except docker.errors.NotFound as error:
-            raise TargetError(f"{self.node}: its container {self.id[:12]} is gone") from error
+            raise ContainerGoneError(f"{self.node}: its container {self.id[:12]} is gone") from error
         return seen
 
     async def ended_with(self) -> int | None:
@@ -85,12 +94,12 @@ class Container:
     @property
     def pid(self) -> int | None:
         """The first process's pid on this host; None if it does not run, or not here."""
-        return None if self._identity is None else self._identity.pid
+        return None if self._group is None else self._group.first.pid
 
     @property
     def identity(self) -> procfs.Identity | None:
         """The first process for good."""
-        return self._identity
+        return None if self._group is None else self._group.first
 
     def addresses(self) -> dict[str, tuple[str, str]]:
         """Return its IPv4 address and gateway in each of its networks, by the network's name."""
@@ -104,7 +113,7 @@ class Container:
     @property
     def far(self) -> bool:
         """Whether it runs on another machine than this one, as of the last `refresh`."""
-        return self.running and self._identity is None
+        return self.running and self._group is None
 
     def published(self, port: int) -> tuple[str, int] | None:
         """Return where a port of it is published on the engine's host, None if it is not."""
@@ -116,39 +125,47 @@ class Container:
 
     def state(self) -> ProcessState:
         """Return what the kernel says now; without a host pid, what the daemon said last."""
-        if self._identity is not None:
-            return procfs.state(self._identity)
+        if self._group is not None:
+            return self._group.state()
         if not self._seen["State"]["Running"] or self._seen["State"]["Pid"] == 0:
             return ProcessState.GONE
         return ProcessState.STOPPED if self._seen["State"]["Paused"] else ProcessState.RUNNING
 
     async def pause(self) -> None:
-        """Freeze it; return once every thread is stopped. Nothing if it is stopped already."""
-        if self._identity is not None:
-            procfs.send(self._identity, signal.SIGSTOP)
-            await self._until(ProcessState.STOPPED, "stop", STOP_S)
+        """Freeze it; return once every process is stopped. Nothing if it is stopped already."""
+        if self._group is not None and self._group.obeys():
+            await self._until(ProcessState.STOPPED, "stop", STOP_S, pressing=self._group.stop)
         elif self.state() is not ProcessState.STOPPED:
             await self._tell("freeze", lambda client: client.api.pause(self.id))
 
     async def resume(self) -> None:
         """Let it go on; nothing if it runs or is gone."""
-        if self._identity is not None:
-            procfs.send(self._identity, signal.SIGCONT)
-        elif self.state() is ProcessState.STOPPED:
+        if self._group is not None and self._group.obeys():
+            self._group.resume()
+        if self._frozen():
             await self._tell("thaw", lambda client: client.api.unpause(self.id))
+
+    def _frozen(self) -> bool:
+        """Whether the engine's freezer holds it, whoever asked for that."""
+        if self._group is not None:
+            return self._group.frozen()
+        return self.state() is ProcessState.STOPPED
 
     async def kill(self) -> None:
         """SIGKILL; return once it is dead. The daemon may learn of it a little later."""
-        if self._identity is not None:
-            procfs.send(self._identity, signal.SIGKILL)
+        if self._group is not None and self._group.obeys():
+            procfs.send(self._group.first, signal.SIGKILL)
             await self._until(ProcessState.GONE, "die", EXIT_S)
         else:
             await self._tell("kill", lambda client: client.api.kill(self.id))
 
     async def start(self) -> None:
-        """Start it, or start it again; it comes with a new pid and a new network namespace."""
-        await self._until_known_dead()
-        await self._tell("start", lambda client: client.api.start(self.id))
+        """Start it, or start it again; it comes with a new pid and a new network namespace.
+
+        One that somebody else has started again since the last `refresh` is left running.
+        """
+        if not await self._came_back():
+            await self._tell("start", lambda client: client.api.start(self.id))
 
     async def log(self, *, bytes_max: int, deadline_s: float = CALL_S) -> bytes:
         """Return the end of what it said, at most ``bytes_max`` of it."""
@@ -169,10 +186,21 @@ class Container:
             raise TargetError(f"the engine would not {verb} {self.node}: {error.explanation}") from error
         await self.refresh()
 
-    async def _until(self, wanted: ProcessState, verb: str, within_s: float) -> None:
+    async def _until(
+        self,
+        wanted: ProcessState,
+        verb: str,
+        within_s: float,
+        *,
+        pressing: Callable[[], None] = lambda: None,
+    ) -> None:
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + within_s
-        while (found := self.state()) is not wanted:
+        while True:
+            pressing()
+            found = self.state()
+            if found is wanted:
+                return
             if found is ProcessState.GONE:
                 raise TargetError(f"{self.node} was to {verb} but is gone")
             if loop.time() > deadline_s:
@@ -181,20 +209,17 @@ class Container:
                 )
             await asyncio.sleep(PROBE_S)
 
-    async def _until_known_dead(self) -> None:
+    async def _came_back(self) -> bool:
+        """Wait until the engine knows of its end; return whether it runs again after all."""
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + EXIT_S
+        before = self.identity
         await self.refresh()
         while self.running:
+            if self.identity not in (None, before):
+                return True
             if loop.time() > deadline_s:
                 raise TargetError(f"{self.node} is to be started but the engine calls it running")
             await asyncio.sleep(ASK_S)
             await self.refresh()
-
-
-def _is_of(pid: int, container_id: str) -> bool:
-    """Tell whether a process of this host belongs to the container, by its control group."""
-    try:
-        return container_id in (Path("/proc") / str(pid) / "cgroup").read_text()
-    except (FileNotFoundError, ProcessLookupError):
         return False

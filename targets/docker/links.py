@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from typing import TYPE_CHECKING, Final
 
 from targets.cluster import CLIENTS, Delayed, Dropped, Held, Link, LinkState, Open, Silenced, Unsupported
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 KERNEL_HEALS_S: Final = 60
 RENEW_S: Final = 20.0
+
+
+log = logging.getLogger(__name__)
 
 
 class PacketLinks:
@@ -134,7 +138,7 @@ class PacketLinks:
         self._ways.clear()
         self._delays_ns.clear()
         self._queues.close()
-        self._run_nft(dict.fromkeys(self._pids, packets.remove(self._run)))
+        netns.nft(dict.fromkeys(self._pids.values(), packets.remove(self._run)))
         self._pids.clear()
         self._told.clear()
 
@@ -190,10 +194,22 @@ class PacketLinks:
         self._run_nft(scripts)
 
     def _run_nft(self, scripts: Mapping[str, str]) -> None:
-        """Run a transaction in each node's namespace; one that is gone is forgotten."""
-        gone = netns.nft({self._pids[node]: script for node, script in scripts.items()})
+        """Run a transaction in each node's namespace; one that is gone is forgotten.
+
+        Where it is refused somebody may have flushed the table: it is made anew, with all that is told.
+        """
+        try:
+            gone = netns.nft({self._pids[node]: script for node, script in scripts.items()})
+        except netns.NamespaceError:
+            gone = netns.nft({self._pids[node]: self._whole(node) for node in scripts})
         for node in [node for node, pid in self._pids.items() if pid in gone]:
             self.detach(node)
+
+    def _whole(self, node: str) -> str:
+        """Return the transaction that makes a node's table, whatever there is of it."""
+        cuts = self._told.get(node, frozenset())
+        declared = packets.declare(self._run, ports=self._ports)
+        return declared + packets.add(self._run, cuts, timeout_s=KERNEL_HEALS_S)
 
     def _read(self, link: Link) -> tuple[Counted, ...] | None:
         """Return what the kernel has of a link's cut, None where there is no namespace to ask."""
@@ -238,12 +254,15 @@ class PacketLinks:
         while True:
             await asyncio.sleep(RENEW_S)
             held = {node: cuts for node, cuts in self._told.items() if cuts}
-            self._run_nft(
-                {
-                    node: packets.replace(self._run, cuts, timeout_s=KERNEL_HEALS_S)
-                    for node, cuts in held.items()
-                }
-            )
+            try:
+                self._run_nft(
+                    {
+                        node: packets.replace(self._run, cuts, timeout_s=KERNEL_HEALS_S)
+                        for node, cuts in held.items()
+                    }
+                )
+            except netns.NamespaceError as error:
+                log.warning("event=not-renewed error=%r", str(error))
 
 
 def _place(link: Link) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from docker_proxy import Proxy
 
-from targets.attach import record
+from targets.attach import found, record
 from targets.attach.bridge import BridgeClient
 from targets.attach.client import load
 from targets.attach.cluster import AttachedCluster
@@ -209,9 +209,38 @@ def test_containers_that_are_not_there_or_too_few_are_said_before_anything_happe
 
     before = inspected(project)
     asyncio.run(refused("no such container", count=1, containers=["lantern-nobody"]))
-    asyncio.run(refused("3 containers, and the plan has 2", count=2, compose=project))
+    asyncio.run(refused("same container", count=2, containers=[ids(project)[0]] * 2))
+    asyncio.run(refused("cannot be looked up", count=1, containers=[""]))
+    asyncio.run(refused("say --nodes 3, or name those of blue, green", count=2, compose=project))
     asyncio.run(refused("nothing was started from", count=3, compose=tmp_path / "docker-compose.yml"))
     assert inspected(project) == before
+
+
+def test_a_paused_container_is_said_at_once_and_stays_so(project: Path, tmp_path: Path) -> None:
+    (first, *_) = ids(project)
+    cluster = AttachedCluster(load(EXAMPLE), "linearizable", tmp_path / "r", count=3, compose=project)
+    subprocess.run(["docker", "pause", first], check=True, timeout=30, capture_output=True)
+    try:
+        with pytest.raises(TargetError, match="is paused: `docker unpause` it"):
+            asyncio.run(cluster.start())
+        assert "paused" in [one["state"] for one in inspected(project)]
+    finally:
+        subprocess.run(["docker", "unpause", first], check=True, timeout=30, capture_output=True)
+
+
+def test_a_project_is_found_through_a_link_to_its_folder(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(project.parent)
+
+    async def find(file: Path) -> list[str]:
+        engine = await Engine.connect()
+        try:
+            return [one.name for one in await found.by_compose(engine, file)]
+        finally:
+            engine.close()
+
+    assert asyncio.run(find(tmp_path / "link" / project.name)) == list(COLOURS)
+    with pytest.raises(TargetError, match="nothing was started from"):
+        asyncio.run(find(project.with_name("compose.yml")))
 
 
 def healed_by_command(run: str, *options: str) -> tuple[int, list[list[str]]]:
@@ -290,6 +319,7 @@ def test_the_same_keys_of_two_runs_are_different_keys_of_the_cluster(
         client = BridgeClient(timeout_ns=0)
         await cluster.start()
         try:
+            await leader_of(cluster)  # the test before may have left them without one
             reader, writer = await asyncio.open_connection(*cluster.address("n1"))
             said = []
             for call in (Call("read", "k"), Call("write", "k", value), Call("read", "k")):

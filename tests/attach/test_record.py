@@ -12,11 +12,12 @@ import pytest
 
 from targets.attach import record
 from targets.attach.record import Attached, Attachment
+from targets.cluster import TargetError
 from targets.docker.engine import Engine
 from targets.host import runtime
 from targets.host.heal import ATTACHED
 from targets.host.procfs import Identity
-from targets.host.runtime import MANIFEST, Manifest
+from targets.host.runtime import MANIFEST, Manifest, Runtime
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,3 +92,24 @@ def test_what_the_engine_of_another_machine_froze_it_thaws(
     assert (healed.done, healed.failed) == (("continued n2",), ())
     assert containers.frozen == set()
     assert not (left / ATTACHED).exists()
+
+
+def test_two_runs_do_not_make_faults_on_one_container(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runtime, "bases", lambda: (tmp_path,))
+
+    def begun(name: str, *containers: str) -> Runtime:
+        directory = Runtime(name)
+        record.save(directory, {one: SimpleNamespace(id=one, identity=None) for one in containers})  # type: ignore[misc]
+        return directory
+
+    first = begun("first", "blue", "green")
+    record.check_alone(first)
+    record.check_alone(begun("second", "red"))
+    third = begun("third", "red", "green")
+    with pytest.raises(TargetError, match="run first makes faults on container green already"):
+        record.check_alone(third)
+    first.remove()
+    with pytest.raises(TargetError, match="run second"):
+        record.check_alone(third)

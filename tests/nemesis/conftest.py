@@ -139,6 +139,9 @@ def inputs(  # noqa: C901, PLR0912 - one case a line
         case ["healed", *numbers]:
             for number in numbers:
                 yield Happened(int(number), Verification(Standing.INSTALLED), healed=True)
+        case ["broken", number, *reason]:
+            told = Verification(Standing.INSTALLED, broken=" ".join(reason))
+            yield Happened(int(number), told, healed=True)
         case ["unhealed", number, *reason]:
             told = Verification(Standing.UNKNOWN, {}, " ".join(reason))
             yield Happened(int(number), told, healed=True)

@@ -327,3 +327,54 @@ def test_healing_a_pause_of_a_node_that_died_is_nothing(cluster: FakeCluster) ->
     cluster.known["n2"].state = ProcessState.GONE
     assert run(means.heal(cluster, SlowApply(("n2",), 1))).standing is Standing.INSTALLED
     assert "set_apply_delay n2" not in cluster.calls
+
+
+def test_a_pause_that_somebody_else_ended_is_found_out_by_its_heal() -> None:
+    async def run() -> tuple[Verification, Verification]:
+        cluster, fault = FakeCluster(), Pause(("n1", "n2"))
+        await means.inject(cluster, fault)
+        whole = await means.heal(cluster, fault)
+        await means.inject(cluster, fault)
+        await cluster.resume("n2")
+        return whole, await means.heal(cluster, fault)
+
+    whole, found = asyncio.run(run())
+    assert (whole.standing, whole.broken) == (Standing.INSTALLED, None)
+    assert (found.standing, found.broken) == (
+        Standing.INSTALLED,
+        "n2 went on before the heal: somebody else let it",
+    )
+
+
+def test_a_node_that_died_of_something_else_while_it_was_stopped_was_not_let_go() -> None:
+    async def run() -> Verification:
+        cluster, fault = FakeCluster(), Pause(("n1",))
+        await means.inject(cluster, fault)
+        await cluster.kill("n1")
+        return await means.heal(cluster, fault)
+
+    assert asyncio.run(run()).broken is None
+
+
+@pytest.mark.parametrize("fault", [Cut((LINK, CLIENT)), Slow((LINK,), 1_000_000)])
+def test_a_link_that_somebody_else_opened_is_found_out_by_its_heal(fault: Cut | Slow) -> None:
+    async def run() -> tuple[Verification, Verification]:
+        cluster = FakeCluster()
+        await means.inject(cluster, fault)
+        whole = await means.heal(cluster, fault)
+        await means.inject(cluster, fault)
+        cluster.set_link(LINK, Open())
+        return whole, await means.heal(cluster, fault)
+
+    whole, found = asyncio.run(run())
+    assert whole.broken is None
+    assert found.broken == "n1->n2 was open before the heal: somebody else opened it"
+
+
+def test_a_delay_that_every_link_has_is_nobodys_doing() -> None:
+    async def run() -> Verification:
+        cluster, fault = FakeCluster(), Slow((LINK,), 1_000_000)
+        await means.inject(cluster, fault)
+        return await means.heal(cluster, fault, peers=Delayed(1_000_000))
+
+    assert asyncio.run(run()).broken is None

@@ -48,6 +48,7 @@ def history(*operations: tuple[str, Any, EventType]) -> bytes:
 OK = EventType.OK
 GOOD = history(("write", 1, OK), ("read", 1, OK))
 STALE = history(("write", 1, OK), ("write", 2, OK), ("read", 1, OK))
+UNREAD = history(("write", 1, OK), ("read", None, EventType.FAIL))
 BROKEN = GOOD + b'{"index": 99, "process": 9, "type": "ok", "f": "read", "time_ns": 99}\n'
 
 
@@ -80,6 +81,9 @@ def told(plan: Plan, data: bytes | None, **seen: Any) -> Judgement:
         (BROKEN, {"failures": ["the disk is full"]}, Outcome.MALFORMED),
         (GOOD, {"unreliable": "slept", "failures": ["full"]}, Outcome.HARNESS_FAILURE),
         (GOOD, {"unreliable": "slept", "missed": ["step 2 missed"]}, Outcome.UNKNOWN),
+        (GOOD, {"unharmed": "the only fault took no hold: no root"}, Outcome.NOT_EXERCISED),
+        (STALE, {"unharmed": "the only fault took no hold: no root"}, Outcome.VIOLATION),
+        (UNREAD, {}, Outcome.NOT_EXERCISED),
         (None, {"failures": ["it never started"]}, Outcome.HARNESS_FAILURE),
         (None, {"interrupted": "SIGINT"}, Outcome.INTERRUPTED),
     ],
