@@ -81,6 +81,15 @@ def unharmed(record: InjectionRecord) -> str | None:
     return f"{'the only fault' if count == 1 else f'each of {count} faults'} took no hold: {reason}"
 
 
+def doubts(record: InjectionRecord) -> list[str]:
+    """Return, for each kind of fault of which nobody knows whether it was in force, one reason why."""
+    reasons: dict[str, str] = {}
+    for each in record.faults:
+        if each.standing is Standing.UNKNOWN and each.reason is not None:
+            reasons.setdefault(each.fault.kind, each.reason)
+    return [f"not every {kind} is known to have been in force: {why}" for kind, why in reasons.items()]
+
+
 def timing_of(plan: Plan) -> Timing:
     """Return the bounds of every phase, in the plan's own election timeouts."""
     election_ns = plan.election_ns

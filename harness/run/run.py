@@ -35,7 +35,7 @@ from targets.trueclock import raw_ns
 from .drive_asyncio import Drive
 from .injected import schedule_of
 from .judge import Hearing, Seen
-from .parts import make_conductor, observe, peer_links, peer_state, unharmed
+from .parts import doubts, make_conductor, observe, peer_links, peer_state, unharmed
 from .result import RunResult, written
 from .simulate import run_simulated
 from .stop import UNCHECKED, Stop
@@ -201,6 +201,7 @@ class Course:
         if self._machine is not None:
             self.record = self._machine.record
             seen.unharmed = unharmed(self.record)
+            seen.notes.extend(doubts(self.record))
 
     def _with_its_log(self, failure: str) -> str:
         """Return a failure with what a node's log says of it, where it points there."""
