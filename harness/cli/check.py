@@ -22,15 +22,17 @@ from harness.outcome import Outcome, worst
 from harness.report import checked
 from harness.report.escape import plain
 from harness.store.errors import StoreError
+from harness.store.rundir import RunDir
 from targets.host.faketime import preloaded
 
 from . import options
 from .evidence import Seen, look
 from .main import recorded
 from .reading import TooMuch, Watch, history_of, watched
+from .report import write_report
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from checker import History
 
@@ -95,6 +97,7 @@ def check(output: Output, /, paths: tuple[str, ...], *, as_json: bool, **how: An
     outcomes = []
     for path in paths:
         outcome, said, lines = _judge(path, **how)
+        _report(output, path, outcome, said)
         outcomes.append(outcome)
         if as_json:
             output.json({"path": path, **said} if len(paths) > 1 else said)
@@ -103,6 +106,17 @@ def check(output: Output, /, paths: tuple[str, ...], *, as_json: bool, **how: An
         if outcome is Outcome.INTERRUPTED:
             break
     return worst(outcomes)
+
+
+def _report(output: Output, path: str, outcome: Outcome, said: Mapping[str, Any]) -> None:
+    """Tell what was found of a run directory in its report, too."""
+    unjudged = {Outcome.USAGE, Outcome.INTERRUPTED}
+    if path == "-" or outcome in unjudged or not RunDir(Path(path)).plan.is_file():
+        return
+    reason = said.get("error") or said.get("reason")
+    of_this_check: dict[str, Any] = {"violation": None, "convictions": [], "oracles": {}}
+    of_this_check |= {"exercised": None, "keys": {}, **said, "reason": reason}
+    write_report(output, Path(path), verdict=of_this_check)
 
 
 class WrongModel(Exception):  # noqa: N818 - an answer: the user asked for it

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from msgspec.structs import replace
 
 from harness.plan import PlanError, Trust, plan_from
 from harness.report.summary import summary
@@ -21,6 +22,7 @@ from harness.store import rundir
 from harness.store.errors import NotARun
 
 from . import options
+from .report import write_report
 
 if TYPE_CHECKING:
     from harness.outcome import Outcome
@@ -79,10 +81,11 @@ def run(
     except (PlanError, NotARun) as error:
         raise click.UsageError(str(error)) from error
     result = run_plan(plan, store_dir=STORE, out=out, say=output.story)
+    told = write_report(output, Path(result.directory))
     if as_json:
         output.json(result.json)
         return result.outcome
-    sections = summary(result.view)
+    sections = summary(replace(result.view, report=None if told is None else str(told)))
     coloured = sys.stdout is not None and sys.stdout.isatty()
     width = shutil.get_terminal_size().columns
     output.result(coloured_lines(sections, width=width) if coloured else plain_lines(sections))

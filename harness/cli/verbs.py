@@ -16,6 +16,7 @@ VERBS: Final = {
     "pack": "harness.cli.pack:pack",
     "unpack": "harness.cli.pack:unpack",
     "check": "harness.cli.check:check",
+    "report": "harness.cli.report:report",
     "convert": "harness.cli.convert:convert",
     "list": "harness.cli.list:list_",
     "heal": "harness.cli.heal:heal",

@@ -52,9 +52,15 @@ def summary(view: RunView) -> tuple[Section, ...]:
     sections.append(Section("oracles", tuple(_oracles(view))))
     if view.notes:
         sections.append(Section("notes", tuple(Row("", plain(note), "note") for note in view.notes)))
-    where = (Row("run", plain(view.directory), "exact"), Row("replay", plain(view.replay), "exact"))
-    sections.append(Section("files", where))
+    sections.append(Section("files", tuple(_files(view))))
     return tuple(sections)
+
+
+def _files(view: RunView) -> Iterator[Row]:
+    yield Row("run", plain(view.directory), "exact")
+    if view.report is not None:
+        yield Row("report", plain(view.report), "exact")
+    yield Row("replay", plain(view.replay), "exact")
 
 
 def _verdict(view: RunView) -> Iterator[Row]:

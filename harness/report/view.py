@@ -93,4 +93,5 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     units: Mapping[str, str] = {}
     notes: tuple[str, ...]
     directory: str
+    report: str | None = None
     replay: str

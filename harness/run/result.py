@@ -13,6 +13,7 @@ from harness.report import checked
 from harness.report.claims import units
 from harness.report.proof import proof_of
 from harness.report.rules import rule_lines
+from harness.report.title import title_of
 from harness.report.view import OracleLine, Proof, RunView
 from harness.store.errors import StoreError
 from targets.catalog import find, is_file
@@ -57,7 +58,7 @@ def result_of(
     history = judged.history
     view = RunView(
         outcome=judged.outcome,
-        title=_title(plan),
+        title=title_of(plan),
         reason=judged.reason,
         seconds=(load_ns[1] - load_ns[0]) / 1e9,
         operations=_operations(judged, seen),
@@ -200,11 +201,3 @@ def _leader_changes(judged: Judgement, seen: Seen) -> int:
     timelines = [] if judged.timelines is None else list(judged.timelines.values())
     terms = {lead.term for timeline in timelines for lead in timeline.leaderships}
     return max(0, (len(terms) or seen.leaders) - 1)
-
-
-def _title(plan: Plan) -> str:
-    mistakes = f", mistake {', '.join(plan.mistakes)}" if plan.mistakes else ""
-    return (
-        f"{plan.target}, policy {plan.policy}{mistakes}, {plan.nodes} nodes on {plan.on}, "
-        f"{plan.clients} clients, seed {plan.seed}"
-    )

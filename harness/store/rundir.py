@@ -3,7 +3,7 @@
 ::
 
     runs/<time>-<name>/
-      plan.yaml  schedule.yaml  history.jsonl  verdict.json  environment.json
+      plan.yaml  schedule.yaml  history.jsonl  verdict.json  report.html  environment.json
       evidence/<node>.jsonl  logs/<node>.log
 
 Two runs that begin within one second get different names. Making it takes nothing on trust: a name that
@@ -24,9 +24,18 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from .errors import NotARun, Refused, StoreError, StoreFull
-from .files import copy_tail, list_real, make_directory, read_bounded, trouble, write_atomic
+from .files import (
+    copy_tail,
+    list_real,
+    make_directory,
+    open_regular,
+    read_bounded,
+    trouble,
+    write_atomic,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 VERDICT_SCHEMA: Final = 1
@@ -39,6 +48,7 @@ VERDICT_MAX_BYTES: Final = 64 << 20
 EVIDENCE_MAX_BYTES: Final = 2 << 30
 LOG_MAX_BYTES: Final = 16 << 20
 LAST_LINE_BYTES: Final = 2000
+LINE_MAX_BYTES: Final = 1 << 20
 NAMES_TRIED_MAX: Final = 1000
 _BAD_NAME: Final = frozenset(
     {errno.ENAMETOOLONG, errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.EINVAL}
@@ -81,6 +91,11 @@ class RunDir:
     def environment(self) -> Path:
         """What it ran on."""
         return self.path / "environment.json"
+
+    @property
+    def report(self) -> Path:
+        """The report for a person."""
+        return self.path / "report.html"
 
     @property
     def evidence(self) -> Path:
@@ -156,6 +171,16 @@ class RunDir:
     def read_history(self) -> bytes:
         """Return history.jsonl's bytes."""
         return read_bounded(self.history, bytes_max=HISTORY_MAX_BYTES)
+
+    def history_lines(self) -> Iterator[bytes]:
+        """Yield the lines of history.jsonl, one too long for any history in pieces."""
+        with open_regular(self.history) as file:
+            if os.fstat(file.fileno()).st_size > HISTORY_MAX_BYTES:
+                raise NotARun(
+                    f"{self.history}: larger than {HISTORY_MAX_BYTES} bytes, the most that is read"
+                )
+            while line := file.readline(LINE_MAX_BYTES):
+                yield line
 
     def read_evidence(self) -> dict[str, bytes]:
         """Return every node's evidence by node, as bytes; nodes in order of their names."""

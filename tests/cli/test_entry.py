@@ -29,6 +29,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "list": ("policies",),
     "pack": (".",),
     "replay": (".",),
+    "report": (".",),
     "shrink": (".",),
     "sweep": ("drift",),
     "unpack": ("x.zip",),

@@ -1,0 +1,86 @@
+"""What happened on a node at one instant: votes, terms, dropped leases, starts, anomalies of clocks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from checker.evidence import (
+    Booted,
+    ClockAnomaly,
+    Revoked,
+    RoleChanged,
+    TermChanged,
+    Transferred,
+    Voted,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from checker.evidence import EvidenceLine
+    from checker.timeline import Timeline, Timelines
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that happened at an instant; ``left_ns`` is what was left then of the node's promise."""
+
+    kind: str
+    node: str
+    at_ns: int
+    text: str
+    term: int
+    left_ns: int | None = None
+
+
+def marks_of(timelines: Timelines) -> tuple[Mark, ...]:
+    """Return everything of this sort, of all nodes, in the order of time."""
+    every = (mark for each in timelines.values() for mark in _marks(each, timelines.origin_ns))
+    return tuple(sorted(every, key=lambda mark: (mark.at_ns, mark.node)))
+
+
+def _marks(timeline: Timeline, origin_ns: int) -> Iterator[Mark]:
+    turns = timeline.turns(Booted, ClockAnomaly, Revoked, RoleChanged, TermChanged, Transferred, Voted)
+    for place in turns:
+        line = timeline.lines[place]
+        kind, text = _told(line)
+        if not kind:
+            continue
+        left_ns = None
+        if kind == "vote" and isinstance(line.what, Voted) and line.what.bound_until_ns is not None:
+            bound_ns = line.what.bound_until_ns - line.own_ns
+            left_ns = bound_ns if bound_ns > 0 else None
+        yield Mark(
+            kind=kind,
+            node=timeline.node,
+            at_ns=line.true_ns[0] - origin_ns,
+            text=text,
+            term=line.what.term,
+            left_ns=left_ns,
+        )
+
+
+def _told(line: EvidenceLine) -> tuple[str, str]:  # noqa: C901, PLR0911 - one a fact
+    match line.what:
+        case Voted(pre=True):
+            return "", ""
+        case Voted(granted=True) as vote:
+            return "vote", f"votes for {vote.candidate} in term {vote.term}"
+        case Voted() as vote:
+            return "refused", f"refuses {vote.candidate} its vote in term {vote.term} ({vote.reason})"
+        case RoleChanged(role="leader", term=term):
+            return "leader", f"becomes leader of term {term}"
+        case RoleChanged(role=role, term=term):
+            return "role", f"becomes {role} in term {term}"
+        case TermChanged(term=term):
+            return "term", f"moves to term {term}"
+        case Revoked(reason=reason):
+            return "revoke", f"drops its lease ({reason})"
+        case Booted(boot=boot):
+            return "boot", f"starts (boot {boot})"
+        case ClockAnomaly(kind=kind, size_ns=size_ns):
+            return "anomaly", f"notices its clock: {kind}, {size_ns / 1e6:.1f} ms"
+        case Transferred(target=target, stage=stage):
+            return "transfer", f"hands over to {target}: {stage}"
+    return "", ""

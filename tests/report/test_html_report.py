@@ -1,0 +1,185 @@
+"""The report as a file: every outcome, readable without a script, nothing hostile gets through."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from report_runs import Read, changed, copy_of, simulated
+
+from harness.outcome import Outcome
+from harness.report.html import render, write
+from harness.store.errors import NotARun
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+STALE = "vote-ignores-promise"
+LOCK = "lock-no-fence"
+SIZE_MAX_BYTES = 5_000_000
+
+
+def test_a_stale_read_is_understood_without_a_script() -> None:
+    page = Read(render(simulated(STALE)))
+    said = json.loads((simulated(STALE) / "verdict.json").read_text())
+    assert said["outcome"] == "violation"
+    assert "violation a proof exists" in page.text
+    assert said["violation"]["sentence"] in page.text
+    assert re.search(r"n\d answered \S+ for key k\d, \d+\.\d ms after n\d had acknowledged", page.text)
+    assert "F2: bound, it votes for nobody else." in page.text
+    assert STALE in page.text
+    assert said["replay"] in page.text
+    assert page.count("svg", kind="proof") == len(said["violation"]["operations"])
+    assert page.count("svg", kind="offender") == 1
+    assert page.count("svg", kind="gap") == 1
+    assert page.count("svg", kind="leads") >= 2
+    assert page.count("svg", kind="vote-bound") >= 1
+    assert page.count("rect", kind="op") > 50
+
+
+def test_a_violation_that_no_operation_proves_shows_what_the_oracle_said() -> None:
+    page = Read(render(simulated(LOCK)))
+    said = json.loads((simulated(LOCK) / "verdict.json").read_text())
+    assert said["violation"]["sentence"] in page.text
+    assert "K1: each write under a lock shows its token" in page.text
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+def test_every_outcome_has_its_word_and_its_reason(outcome: Outcome, tmp_path: Path) -> None:
+    run_dir = copy_of(simulated(), tmp_path)
+    changed(run_dir, outcome=outcome.value, reason="because of <this & that>", violation=None)
+    page = Read(render(run_dir))
+    assert f"{outcome.value.replace('-', ' ')} {outcome.meaning}" in page.text
+    assert "because of <this & that>" in page.text
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        ("verdict.json", "no verdict"),
+        ("history.jsonl", "no operation is shown"),
+        ("evidence", "pass"),
+        ("schedule.yaml", "no fault is shown"),
+        ("plan.yaml", "the plan is not shown"),
+    ],
+)
+def test_what_is_missing_is_said_and_the_rest_is_shown(broken: str, said: str, tmp_path: Path) -> None:
+    run_dir = copy_of(simulated(), tmp_path)
+    path = run_dir / broken
+    path.rename(tmp_path / "away")
+    page = Read(render(run_dir))
+    assert said in page.text
+    assert "Latency by path" in page.text or broken == "history.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("file", "data"),
+    [
+        ("verdict.json", b'{"schema": 1, "outcome": "excellent"}'),
+        ("verdict.json", b'{"schema": 1, "outcome": "pass", "keys": 7}'),
+        ("verdict.json", b"[" * 100_000),
+        ("history.jsonl", b"\x00\xff\n" * 1000),
+        ("history.jsonl", b'{"schema": 99, "kind": "x"}\n{"time_ns": 1e400}\n{"time_ns": -5}\n'),
+        ("evidence/n1.jsonl", b'{"schema":1,"kind":"lantern-evidence","node":"n9"}\n'),
+        ("schedule.yaml", b"schema: 2\nfaults: {}\n"),
+        ("plan.yaml", b"&a [*a]"),
+    ],
+)
+def test_what_is_broken_is_a_note(file: str, data: bytes, tmp_path: Path) -> None:
+    run_dir = copy_of(simulated(), tmp_path)
+    (run_dir / file).write_bytes(data)
+    page = Read(render(run_dir))
+    assert "What this report could not read" in page.text
+
+
+def test_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(NotARun):
+        render(tmp_path)
+
+
+HOSTILE = (
+    "</script><script>alert(1)</script>",
+    "<!--<script>",
+    '"><img src=x onerror=alert(1)>',
+    "{{ 7 * 7 }}{% for x in y %}",
+    "\u202egnp.exe\u2066",
+    "\x1b[2J\x00\x07",
+    "x" * 4_000,
+    "\ud800",
+)
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_text_is_shown_and_nothing_more(text: str, tmp_path: Path) -> None:
+    clean = Read(render(simulated(STALE)))
+    run_dir = copy_of(simulated(STALE), tmp_path)
+    _poison(run_dir, text)
+    html = render(run_dir)
+    page = Read(html)
+    assert len(html) < SIZE_MAX_BYTES
+    tags = {tag for tag, _ in page.tags}
+    assert tags <= {tag for tag, _ in clean.tags}, tags
+    for tag, attributes in page.tags:
+        assert not any(name.startswith("on") for name in attributes), tag
+        assert not {"href", "src", "style", "srcset", "action"} & set(attributes), tag
+    assert page.count("script") == clean.count("script")
+    assert all(char.isprintable() or char == "\n" for char in html.decode())
+    assert "49" not in re.findall(r"\{\{.*?\}\}", page.text)
+
+
+def _poison(run_dir: Path, text: str) -> None:
+    """Put a text wherever a run holds one."""
+
+    def poisoned(value: Any, name: str = "") -> Any:
+        match value:
+            case dict():
+                return {k: poisoned(v, k) for k, v in value.items()}
+            case list():
+                return [poisoned(each, name) for each in value]
+            case str() if name not in {"outcome", "certainty", "kind", "schema", "type", "process"}:
+                return text
+            case int() if name == "value":
+                return [text, {text: text}]
+            case _:
+                return value
+
+    verdict = run_dir / "verdict.json"
+    told = json.loads(verdict.read_text())
+    verdict.write_text(json.dumps({**poisoned(told), "outcome": "violation", text: text}))
+    history = run_dir / "history.jsonl"
+    head, *lines = history.read_text().splitlines()
+    lines = [json.dumps({**poisoned(json.loads(line)), "f": "read"}) for line in lines[:600]]
+    history.write_text("\n".join([head, *lines]))
+
+
+def test_the_page_asks_for_nothing_and_allows_only_what_is_in_it() -> None:
+    html = render(simulated(STALE)).decode()
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', html)
+    assert policy is not None
+    rules = policy.group(1).replace("&#39;", "'")
+    assert rules.startswith("default-src 'none';")
+    assert "unsafe" not in rules
+    for body in re.findall(r"<(?:style|script)>(.*?)</(?:style|script)>", html, flags=re.DOTALL):
+        digest = base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in rules
+    shown = re.sub(r"<script>.*?</script>", "", html, flags=re.DOTALL)
+    assert not re.findall(r"(?:https?:)?//\w|url\((?!#)|@import", shown)
+
+
+def test_it_is_written_whole_and_over_the_one_before(tmp_path: Path) -> None:
+    run_dir = copy_of(simulated(), tmp_path)
+    path = write(run_dir)
+    assert path == run_dir / "report.html"
+    first = path.read_bytes()
+    changed(run_dir, outcome="unknown")
+    write(run_dir)
+    assert path.read_bytes() != first
+    assert [each.name for each in run_dir.iterdir() if each.name.startswith(".")] == []
+
+
+def test_equal_runs_have_equal_reports() -> None:
+    assert render(simulated(STALE)) == render(simulated(STALE))
