@@ -48,12 +48,14 @@ class Mode(msgspec.Struct, frozen=True, kw_only=True):
     ``claims`` are names of `checker.exercised`: what a run must have exercised to mean anything.
     ``owes`` are the oracles it is held to, of those that a right protocol may break by design, and
     ``terms`` the rules that a violation is held against; None where its nodes leave no such evidence.
+    ``synced``: its nodes hear from a time service.
     """
 
     name: str
     claims: tuple[str, ...] = ()
     owes: frozenset[Oracle] = frozenset()
     terms: Terms | None = None
+    synced: bool = False
     about: str
 
 

@@ -34,7 +34,7 @@ class Declared(msgspec.Struct, frozen=True, kw_only=True):
     ``nodes`` are all voters. ``owes`` are the oracles that the policy has to satisfy, of those it
     might break by design; ``common_clock`` whether the nodes' true stamps come from one clock.
     ``healed_ns`` counts from the run's origin; None if nothing was ever healed, and then availability
-    is not judged.
+    is not judged. ``calm_ns`` are spans before that in which the faults left a majority in peace.
     """
 
     nodes: tuple[str, ...]
@@ -42,6 +42,7 @@ class Declared(msgspec.Struct, frozen=True, kw_only=True):
     owes: frozenset[Oracle] = frozenset(Oracle)
     common_clock: bool = True
     healed_ns: int | None = None
+    calm_ns: tuple[tuple[int, int], ...] = ()
     resume_within_ns: int = 10_000_000_000
     availability_required: bool = False
 
@@ -87,6 +88,7 @@ def _availability(operations: Sequence[Operation], declared: Declared) -> Oracle
         operations,
         healed_ns=declared.healed_ns,
         bound_ns=declared.resume_within_ns,
+        calm_ns=declared.calm_ns,
         required=declared.availability_required,
     )
 

@@ -54,12 +54,14 @@ class Seen(msgspec.Struct, kw_only=True):
     """What the run itself knows, besides its files. Times from the origin.
 
     ``leaders`` is how many terms were seen to have one, by asking the nodes now and then; ``unharmed``
-    why no fault took hold although some were made.
+    why no fault took hold although some were made; ``calm_ns`` the spans in which faults left a majority
+    in peace, where availability is required.
     """
 
     leaders: int = 0
     load_ns: tuple[int, int] | None = None
     healed_ns: int | None = None
+    calm_ns: tuple[tuple[int, int], ...] = ()
     interrupted: str | None = None
     unreliable: str | None = None
     failures: list[str] = []
@@ -102,7 +104,9 @@ class Judgement(msgspec.Struct, kw_only=True):
         return next((told.kind for told in broken), None)
 
 
-def declared(plan: Plan, *, healed_ns: int | None) -> Declared:
+def declared(
+    plan: Plan, *, healed_ns: int | None, calm_ns: tuple[tuple[int, int], ...] = ()
+) -> Declared:
     """Return what the oracles hold a run of this plan to; ``healed_ns`` None if no one knows."""
     mode = find(plan.target).modes[plan.policy]
     return Declared(
@@ -110,6 +114,7 @@ def declared(plan: Plan, *, healed_ns: int | None) -> Declared:
         drift_ppm=plan.drift_ppm,
         owes=mode.owes,
         healed_ns=healed_ns,
+        calm_ns=calm_ns,
         resume_within_ns=AVAILABLE_AGAIN_E * plan.election_ns,
         availability_required="availability" in plan.require,
     )
@@ -240,7 +245,7 @@ class Hearing:
     def _hear_oracles(self) -> None:
         if self.history is None or self.timelines is None:
             return
-        owed = declared(self.plan, healed_ns=self.seen.healed_ns)
+        owed = declared(self.plan, healed_ns=self.seen.healed_ns, calm_ns=self.seen.calm_ns)
         self.oracles = list(judge_evidence(self.history, self.timelines, owed))
         for result in self.oracles:
             if result.outcome is OracleOutcome.VIOLATION:

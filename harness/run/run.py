@@ -32,6 +32,7 @@ from targets.cluster import Imaged, TargetError
 from targets.target import Place
 from targets.trueclock import raw_ns
 
+from .calm import owed_calm
 from .drive_asyncio import Drive
 from .injected import schedule_of
 from .judge import Hearing, Seen
@@ -202,6 +203,7 @@ class Course:
             self.record = self._machine.record
             seen.unharmed = unharmed(self.record)
             seen.notes.extend(doubts(self.record))
+            seen.calm_ns = owed_calm(self.plan, self.record, seen.load_ns)
 
     def _with_its_log(self, failure: str) -> str:
         """Return a failure with what a node's log says of it, where it points there."""

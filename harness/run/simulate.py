@@ -25,6 +25,7 @@ from nemesis.machine import InjectionRecord
 from targets.sim.guard import outside, sealed
 from targets.sim.heap import Heap
 
+from .calm import owed_calm
 from .drive_heap import Drive
 from .injected import schedule_of
 from .judge import Hearing, Judgement, Seen
@@ -105,6 +106,7 @@ def simulate(
             heap.run_until(heap.now_ns + LEFT_ALONE_E * plan.election_ns)
     seen = Seen()
     observe(seen, conductor)
+    seen.calm_ns = owed_calm(plan, machine.record, seen.load_ns)
     last_words = cluster.last_words()
     seen.failures = [_with_its_words(failure, last_words) for failure in seen.failures]
     if stop is not None:

@@ -102,7 +102,7 @@ class NodeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     @property
     def synced(self) -> bool:
         """Whether this node hears from a time service."""
-        return POLICIES[self.policy].synced
+        return POLICIES[self.policy].mode.synced
 
     @property
     def bounds(self) -> Bounds:

@@ -18,7 +18,7 @@ import socket
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from .ports import Asked, ClientGone, Received
+from .ports import Asked, ClientGone, PeerGone, Received
 from .wire import Hello, WireError, encode, peer_decoder, request_decoder
 
 if TYPE_CHECKING:
@@ -145,6 +145,12 @@ class FromPeer(asyncio.Protocol):
                 return
             else:
                 self._feed(Received(self._peer, message))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell that whoever spoke on it is gone."""
+        del exc
+        if self._peer is not None:
+            self._feed(PeerGone(self._peer))
 
     def _drop(self, why: str) -> None:
         log.warning("event=dropped from=%s why=%r", self._peer or "stranger", why)

@@ -21,14 +21,10 @@ if TYPE_CHECKING:
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
-    """A protocol for reads, and what it is to everybody else.
-
-    ``synced``: its nodes hear from a time service.
-    """
+    """A protocol for reads, and what it is to everybody else."""
 
     mode: Mode
     rules: r.Rules
-    synced: bool = False
 
 
 LEASE_RENEW: Final = r.Rules(
@@ -53,10 +49,13 @@ LEASE_RENEW: Final = r.Rules(
     promise_ns=r.promise_election_timeout,
     promise_binds=r.promise_holds,
     boot_promise_ns=r.promise_at_boot,
+    loss_frees=r.nobody_is_freed,
     stored=r.all_of_it,
     reckoned_ns=r.reckon_with_nobody,
     wait_ns=r.wait_it_out,
     transfer_closes=r.closed_by_transfer,
+    gives_up=r.after_an_election_timeout,
+    makes_progress=r.applied_of_late,
     anomaly=r.notice_anomaly,
     lease_index=r.own_term_committed,
     read_index=r.own_term_committed,
@@ -141,40 +140,40 @@ _ALL: Final = (
             claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
             owes=frozenset(Oracle),
             terms=_terms(Family.INDEX, Family.BARRIER),
+            synced=True,
             about="Leases and promises compare opposite ends of a span that holds the true time.",
         ),
         rules=LEASE_INTERVAL,
-        synced=True,
     ),
     Policy(
         mode=Mode(
             name="lease-log",
             claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
             terms=_terms(Family.INDEX, Family.BARRIER),
+            synced=True,
             about="The age of the newest committed entry is the lease; a new leader waits with writes.",
         ),
         rules=LEASE_LOG,
-        synced=True,
     ),
     Policy(
         mode=Mode(
             name="lease-log-deferred",
             claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
             terms=_terms(Family.INDEX, Family.BARRIER),
+            synced=True,
             about="As lease-log, but a new leader takes writes at once and commits them later.",
         ),
         rules=LEASE_LOG_DEFERRED,
-        synced=True,
     ),
     Policy(
         mode=Mode(
             name="lease-log-inherited",
             claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
             terms=_terms(Family.INDEX),
+            synced=True,
             about="As lease-log-deferred, and a new leader reads by the old leader's entries.",
         ),
         rules=LEASE_LOG_INHERITED,
-        synced=True,
     ),
     Policy(
         mode=Mode(
@@ -209,10 +208,10 @@ _ALL: Final = (
             claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
             owes=frozenset(Oracle),
             terms=_terms(Family.INDEX),
+            synced=True,
             about="As lease-interval; a write has a timestamp, and is told once that is past.",
         ),
         rules=msgspec.structs.replace(LEASE_INTERVAL, stamps_writes=True),
-        synced=True,
     ),
 )
 

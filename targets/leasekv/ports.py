@@ -44,6 +44,12 @@ class ClientGone(msgspec.Struct, frozen=True):
     client: int
 
 
+class PeerGone(msgspec.Struct, frozen=True):
+    """The connection on which ``peer`` speaks was lost; it may be back at once."""
+
+    peer: str
+
+
 class TimerDue(msgspec.Struct, frozen=True):
     """The node's clock reached ``core.wake_ns`` (or somewhat later)."""
 
@@ -84,7 +90,7 @@ class SetApplyDelay(msgspec.Struct, frozen=True):
 
 
 Order = CampaignNow | HandOver | Reconfigure | SetApplyDelay
-Input = Received | Asked | ClientGone | TimerDue | Persisted | TimeTold | Order
+Input = Received | Asked | ClientGone | PeerGone | TimerDue | Persisted | TimeTold | Order
 
 
 class HardState(msgspec.Struct, frozen=True):

@@ -43,12 +43,15 @@ from .views import (
     ClockView,
     FollowerView,
     GateView,
+    HandoverView,
     HolderView,
     Judgement,
     LeaseView,
     LimboView,
     Look,
+    LossView,
     OldLease,
+    ProgressView,
     PromiseView,
     RoundView,
     SightView,
@@ -81,10 +84,13 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     promise_ns: Callable[[Bounds], int]
     promise_binds: Callable[[PromiseView], bool]
     boot_promise_ns: Callable[[BootView], int]
+    loss_frees: Callable[[LossView], bool]
     stored: Callable[[HardState], HardState]
     reckoned_ns: Callable[[Bounds], int]
     wait_ns: Callable[[OldLease], int]
     transfer_closes: Callable[[TransferView], bool]
+    gives_up: Callable[[HandoverView], bool]
+    makes_progress: Callable[[ProgressView], bool]
     anomaly: Callable[[ClockView], Anomaly | None]
     lease_index: Callable[[Barrier], int | None]
     read_index: Callable[[Barrier], int | None]
@@ -195,6 +201,11 @@ def promise_at_boot(view: BootView) -> int:
     return 0 if view.brand_new else view.promise_ns
 
 
+def nobody_is_freed(_view: LossView) -> bool:
+    """F5: whoever is not heard any more may still serve from what it was promised."""
+    return False
+
+
 def all_of_it(hard: HardState) -> HardState:
     """F6: a vote is said once the disk has it, with its term, and both outlive a restart."""
     return hard
@@ -239,6 +250,16 @@ def closed_by_transfer(view: TransferView) -> bool:
     if not view.outdated:
         return True
     return view.now_ns <= view.told_ns + _stretched(view.election_ns, view.drift_ppm)
+
+
+def after_an_election_timeout(view: HandoverView) -> bool:
+    """L9: a transfer that has come to nothing ends; nothing is written while one is under way."""
+    return view.under_way_ns >= view.election_ns
+
+
+def applied_of_late(view: ProgressView) -> bool:
+    """L8: who gets nothing done does not lead or campaign, however well its heartbeats are answered."""
+    return view.waited_ns < 2 * view.election_ns
 
 
 def notice_anomaly(view: ClockView) -> Anomaly | None:

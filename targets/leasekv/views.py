@@ -132,6 +132,12 @@ class BootView(msgspec.Struct, frozen=True, gc=False):
     promise_ns: int
 
 
+class LossView(msgspec.Struct, frozen=True, gc=False):
+    """A node that lost a peer's connection: whether its promise was made to that peer."""
+
+    made_to_it: bool
+
+
 class TransferView(msgspec.Struct, frozen=True, gc=False):
     """A leader that began to hand over, asked for its lease; instants on its monotonic clock.
 
@@ -145,6 +151,20 @@ class TransferView(msgspec.Struct, frozen=True, gc=False):
     outdated: bool
     election_ns: int
     drift_ppm: int
+
+
+class HandoverView(msgspec.Struct, frozen=True, gc=False):
+    """A leader that hands over: for how long already, and E, both on its monotonic clock."""
+
+    under_way_ns: int
+    election_ns: int
+
+
+class ProgressView(msgspec.Struct, frozen=True, gc=False):
+    """A node with committed entries to apply: how long ago it last got further, and E."""
+
+    waited_ns: int
+    election_ns: int
 
 
 class Barrier(msgspec.Struct, frozen=True, gc=False):

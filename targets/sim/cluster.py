@@ -33,6 +33,7 @@ from targets.leasekv.ports import (
     ClientGone,
     HandOver,
     Order,
+    PeerGone,
     Received,
     Reconfigure,
     SetApplyDelay,
@@ -178,10 +179,17 @@ class SimCluster:
         if self.state(node) is ProcessState.GONE:
             return
         self.look(node).kill()
-        self._reset(node)
+        self._left(node)
 
     def _ended(self, node: SimNode) -> None:
-        self._reset(node.name)
+        self._left(node.name)
+
+    def _left(self, node: str) -> None:
+        """Close what a node's process had open: its peers and its clients hear of it."""
+        for peer in self.nodes:
+            if peer != node:
+                self._network.hang_up(node, peer, self._nodes[peer].feed, node, PeerGone(node))
+        self._reset(node)
 
     def restart(self, node: str) -> None:
         """Start a node that was killed, with the data it has."""
@@ -249,9 +257,15 @@ class SimCluster:
         """Put a directed link into a state at once; raise `Unsupported` for what is about packets."""
         if isinstance(state, Silenced):
             raise Unsupported(NO_PACKETS)
+        before = self._network.state(link)
         self._network.set(link, state)
-        if CLIENTS in (link.source, link.target) and isinstance(state, Dropped):
+        if not isinstance(state, Dropped):
+            return
+        if CLIENTS in (link.source, link.target):
             self._reset(link.target if link.source == CLIENTS else link.source)
+        elif not isinstance(before, Dropped):
+            told = self._nodes[link.target].feed
+            self._heap.at(self._heap.now_ns + 1, told, link.source, PeerGone(link.source))
 
     def link_state(self, link: Link) -> LinkState:
         """Return the state of a link."""

@@ -79,6 +79,21 @@ class SimNetwork:
                 return
         self._send(link, deliver, args)
 
+    def hang_up(self, source: str, target: str, deliver: Deliver, *args: Any) -> None:
+        """Have ``deliver(*args)`` called when the target hears that the connection is closed.
+
+        What is closed is closed once and for all: no weather loses or doubles that, so none is drawn.
+        """
+        link = self._links[source, target]
+        match link.state:
+            case Dropped():
+                pass
+            case Held():
+                link.backlog.append((deliver, args))
+            case _:
+                heard_ns = self._heap.now_ns + link.delay_ns + self._weather.latency_min_ns
+                self._heap.at(heard_ns, self._arrive, link, link.epoch, deliver, args)
+
     def _send(
         self, link: SimLink, deliver: Deliver, args: tuple[Any, ...], *, ordered: bool = True
     ) -> None:

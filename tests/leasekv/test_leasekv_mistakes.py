@@ -87,6 +87,12 @@ def an_election_while_the_lease_lives(lab: Lab, old: str) -> Response:
     return lab.load(old)
 
 
+def an_election_after_a_reset(lab: Lab, old: str) -> Response:
+    lab.isolate(old)
+    lab.run_for(MS)
+    return an_election_while_the_lease_lives(lab, old)
+
+
 def a_follower_that_applies_late(lab: Lab, old: str) -> Response:
     behind = next(name for name in lab.nodes if name != old)
     lab.cluster.set_apply_delay(behind, E // 4)
@@ -102,6 +108,7 @@ SCENARIOS: dict[str, Callable[[Lab, str], Response]] = {
     "fallback-stale": isolated_leader,
     "no-drift-margin": slow_leader_and_fast_followers,
     "vote-ignores-promise": an_election_while_the_lease_lives,
+    "disconnect-clears-promise": an_election_after_a_reset,
     "no-applied-wait": a_follower_that_applies_late,
 }
 

@@ -17,7 +17,7 @@ from targets.leasekv.messages import (
     VoteReply,
 )
 from targets.leasekv.moments import PPM, Sync
-from targets.leasekv.ports import CampaignNow, ClientGone, HardState, Restored, TimeTold
+from targets.leasekv.ports import CampaignNow, ClientGone, HardState, PeerGone, Restored, TimeTold
 
 
 def promised() -> Lone:
@@ -114,6 +114,7 @@ def test_f4_a_brand_new_node_has_promised_nothing() -> None:
 def test_f5_nothing_but_time_ends_a_promise() -> None:
     core = promised()
     core.feed(ClientGone(1))
+    core.feed(PeerGone("n2"))
     core.hear("n3", AppendReply(7, 1, False, 0))
     assert core.term == 7
     assert core.core.status(core.reading).leader is None
@@ -122,6 +123,15 @@ def test_f5_nothing_but_time_ends_a_promise() -> None:
     core.beat(term=9, leader="n2", entries=(Entry(1, 9, Op.NOOP),))
     core.jump(E - 1)
     assert core.ask_vote(10).reason == "lease"
+
+
+def test_f5_a_lost_connection_frees_where_that_is_planted_and_only_from_whom_it_was_promised() -> None:
+    core = Lone(mistakes=("disconnect-clears-promise",))
+    core.beat(term=1, leader="n2")
+    core.feed(PeerGone("n3"))
+    assert core.ask_vote(9).reason == "lease"
+    core.feed(PeerGone("n2"))
+    assert core.ask_vote(9).granted
 
 
 def test_f5_a_promise_is_never_shortened() -> None:

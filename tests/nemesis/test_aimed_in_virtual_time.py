@@ -29,12 +29,16 @@ SEEDS = (1, 2, 3)
 UNORDERED = "no-commit-wait"
 LOCKS = {name for name, told in MISTAKES.items() if told.brings.get("workload") == "lock"}
 """Of another workload, whose tokens are judged; tested with it in `tests/sim/test_sim_locks.py`."""
+STALLED = {name for name, told in MISTAKES.items() if "availability" in told.brings.get("require", ())}
+"""Nothing wrong is read there; nothing is written either, though a majority is left in peace."""
 NOT_STALE = {"dirty-read"}
 """What is read there is too new: it never was."""
 
 
 def aimed_at(mistake: str, seed: int, *, planted: bool) -> Plan:
-    plan = plan_from(None, {"on": "sim", "mistake": mistake, "seed": seed, "rate": 100, "time": 10.0})
+    time_s = 14.0 if mistake in STALLED else 10.0
+    asked = {"on": "sim", "mistake": mistake, "seed": seed, "rate": 100, "time": time_s}
+    plan = plan_from(None, asked)
     return plan if planted else msgspec.structs.replace(plan, mistakes=())
 
 
@@ -99,7 +103,15 @@ def test_a_write_that_is_not_waited_out_breaks_the_order_of_timestamps_alone(see
     assert not stale(recording)
 
 
-@pytest.mark.parametrize("mistake", sorted(MISTAKES.keys() - {UNORDERED} - LOCKS))
+@pytest.mark.parametrize("mistake", sorted(STALLED))
+def test_who_gets_nothing_done_is_shown_by_availability_alone(mistake: str) -> None:
+    recording = simulate(aimed_at(mistake, SEEDS[0], planted=True))
+    judged = judge_recording(recording)
+    assert (judged.outcome, judged.kind) == (Outcome.VIOLATION, "availability")
+    assert not stale(recording)
+
+
+@pytest.mark.parametrize("mistake", sorted(MISTAKES.keys() - {UNORDERED} - LOCKS - STALLED))
 def test_an_aimed_schedule_makes_its_mistake_break_the_history(mistake: str) -> None:
     for seed in SEEDS:
         recording = simulate(aimed_at(mistake, seed, planted=True))
@@ -143,6 +155,6 @@ def test_no_right_policy_is_blamed_while_members_change(policy: str) -> None:
     whole(recording)
     made = {each.fault.kind for each in recording.record.faults if each.standing is Standing.INSTALLED}
     assert {"transfer", "membership"} <= made
-    assert ("time-service" in made) is POLICIES[policy].synced
+    assert ("time-service" in made) is POLICIES[policy].mode.synced
     judged = judge_recording(recording)
     assert judged.outcome in {Outcome.PASS, Outcome.NOT_EXERCISED}, judged.causes

@@ -59,3 +59,28 @@ def test_a_history_that_ends_before_the_bound_says_nothing() -> None:
 
 def test_a_miss_of_one_outweighs_the_silence_of_the_other() -> None:
     assert judge(op("read", 110, 200)) is OracleOutcome.VIOLATION
+
+
+STEADY = tuple(op(f, call, call + 5) for f in ("read", "write") for call in (*range(0, 30, 10), 110))
+
+
+def stalls(*operations: Operation, calm: tuple[tuple[int, int], ...]) -> list[str]:
+    spans = tuple((since * MS, until * MS) for since, until in calm)
+    result = availability(operations, healed_ns=HEALED, bound_ns=BOUND, calm_ns=spans, required=True)
+    assert (result.outcome is OracleOutcome.VIOLATION) is bool(result.findings)
+    return [finding.sentence for finding in result.findings]
+
+
+def test_a_stall_in_peace_counts_from_the_first_that_was_asked_in_it() -> None:
+    late = op("write", 40, None, EventType.INFO)
+    (told,) = stalls(*STEADY, late, calm=((0, 95),))
+    assert told.startswith("no writes succeeded for 0.055 s, from 0.040 s into the run on, though ")
+    assert stalls(*STEADY, late, calm=((0, 90),)) == []
+    assert stalls(*STEADY, late, calm=((0, 60), (60, 95))) == []
+    assert stalls(*STEADY, calm=((0, 95),)) == []
+
+
+def test_the_next_success_ends_a_stall_and_one_too_late_is_one() -> None:
+    assert stalls(*STEADY, op("write", 40, 89), calm=((0, 99),)) == []
+    (told,) = stalls(*STEADY, op("write", 40, 91), op("read", 40, 41), calm=((0, 99),))
+    assert told.startswith("no writes succeeded for 0.051 s, from 0.040 s")

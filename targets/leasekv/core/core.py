@@ -48,6 +48,7 @@ from targets.leasekv.ports import (
     HandOver,
     Input,
     Order,
+    PeerGone,
     Persisted,
     Ready,
     Received,
@@ -160,6 +161,8 @@ class Core:
             case ClientGone(client):
                 self._writes.forget_client(client)
                 self._reads.forget_client(client)
+            case PeerGone(peer):
+                self._election.promise.lost(peer)
             case order:
                 self._obey(order)
         self._apply()
@@ -233,14 +236,19 @@ class Core:
         elif now_ns >= self._election.due_ns:
             if self._election.promise.binds():
                 self._election.wait_out_promise()
+            elif self._writes.stuck:
+                self._election.rest()
             else:
                 self._roles.campaign()
         self._reads.expire()
 
     def _check_quorum(self, now_ns: int) -> None:
-        # L8, for liveness only: a leader nobody follows makes room, and its clients are told.
+        # L8, for liveness only: a leader nobody follows makes room, and its clients are told. So does
+        # one that gets nothing done, however well it is followed.
         if self._replication.followed_ns() < now_ns - 2 * self._state.config.election_ns:
             self._roles.follow(self._state.term, None, reason="quorum")
+        elif self._writes.stuck:
+            self._roles.follow(self._state.term, None, reason="stuck")
         else:
             self._state.ticked_ns += self._state.config.heartbeat_ns
             self._lease.renew()

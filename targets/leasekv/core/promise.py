@@ -1,10 +1,10 @@
 """A node's promise to help nobody depose the leader it last heard from.
 
 It runs from the receipt of a round for as long as the rules say, on the clock they name; every round
-gives it again, and nothing but time ends it (F1, F5). While the clock cannot be told, it runs on the
-monotonic one, longer by what that may be too fast: a lease on another clock allows for no rate. A node
-that has lived before cannot know what it promised, so it starts with a promise (F4); a brand-new one has
-none.
+gives it again, and nothing but time ends it, a lost connection least of all (F1, F5). While the clock
+cannot be told, it runs on the monotonic one, longer by what that may be too fast: a lease on another
+clock allows for no rate. A node that has lived before cannot know what it promised, so it starts with a
+promise (F4); a brand-new one has none.
 
 A leader's promise is to itself: it runs from the send of the newest round that a quorum has
 acknowledged, so a leader that is being followed does not help to depose itself.
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from checker.evidence import OwnClock, Promised
 from targets.leasekv.rules import counted_at_most
-from targets.leasekv.views import BootView, PromiseView
+from targets.leasekv.views import BootView, LossView, PromiseView
 
 if TYPE_CHECKING:
     from .state import State
@@ -61,6 +61,12 @@ class Promise:
     def give_since(self, since_ns: int) -> None:
         """Promise silence as if a round had been heard then, on the monotonic clock."""
         self.mono_until_ns = max(self.mono_until_ns, since_ns + self._mono_length_ns)
+
+    def lost(self, peer: str) -> None:
+        """F5: take note that ``peer`` is not connected any more, which frees nobody."""
+        made_to_it = self._made_to is not None and self._made_to[0] == peer
+        if self._state.rules.loss_frees(LossView(made_to_it)):
+            self.mono_until_ns, self._until_ns = self._state.reading.mono_ns, None
 
     def free_for(self, holder: str) -> bool:
         """Whether it can be made to ``holder`` in this term: it was, or binds nobody any more."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from checker.evidence import Revoked, Transferred
 from targets.cluster import Role
 from targets.leasekv.messages import Op, TimeoutNow
+from targets.leasekv.views import HandoverView
 
 from .state import Handover
 
@@ -30,12 +31,13 @@ if TYPE_CHECKING:
 class Transfer:
     """The transfers of one leadership, one at a time."""
 
-    __slots__ = ("_replication", "_state", "_writes", "due_ns")
+    __slots__ = ("_began_ns", "_replication", "_state", "_writes", "due_ns")
 
     def __init__(self, state: State, replication: Replication, writes: Writes) -> None:
         self._state = state
         self._replication = replication
         self._writes = writes
+        self._began_ns = 0
         self.due_ns: int | None = None
 
     def begin(self, target: str) -> None:
@@ -49,7 +51,8 @@ class Transfer:
         state.out.fact(Transferred(state.term, target, "started"))
         # What an earlier target was told stands until a no-op takes it back, so it is kept.
         state.handover = Handover(target, state.handover.told_ns)
-        self.due_ns = state.reading.mono_ns + state.config.election_ns
+        self._began_ns = state.reading.mono_ns
+        self.due_ns = self._began_ns + state.config.election_ns
         self.tell()
 
     def end(self) -> None:
@@ -76,6 +79,10 @@ class Transfer:
             return
         handover = state.handover
         assert handover.target is not None, "what has a deadline is under way"
+        election_ns = state.config.election_ns
+        if not state.rules.gives_up(HandoverView(state.reading.mono_ns - self._began_ns, election_ns)):
+            self.due_ns = state.reading.mono_ns + election_ns
+            return
         state.out.fact(Transferred(state.term, handover.target, "given-up"))
         handover.target = None
         self.due_ns = None

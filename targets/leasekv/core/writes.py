@@ -19,7 +19,7 @@ from checker.events import Served
 from checker.evidence import Applied, Refused
 from targets.cluster import Role
 from targets.leasekv.messages import Code, Entry, Op, Response, Snapshot
-from targets.leasekv.views import SightView
+from targets.leasekv.views import ProgressView, SightView
 
 from .commit_wait import CommitWait
 from .machine.machine import Machine
@@ -42,7 +42,7 @@ class Waiter(msgspec.Struct, frozen=True, gc=False):
 class Writes:
     """Entries of this leadership that somebody waits for, and the state machine."""
 
-    __slots__ = ("_delay_ns", "_due", "_reads", "_state", "_waiting", "machine", "told")
+    __slots__ = ("_delay_ns", "_due", "_moved_ns", "_reads", "_state", "_waiting", "machine", "told")
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -50,6 +50,7 @@ class Writes:
         self._reads: dict[int, PendingRead] = {}
         self._due: deque[tuple[int, int]] = deque()
         self._delay_ns = 0
+        self._moved_ns = 0
         self.machine = Machine(state.rules.fencing)
         self.told = CommitWait(state)
 
@@ -136,6 +137,15 @@ class Writes:
         """When committed entries that were put off are to be applied; None if there are none."""
         return self._due[0][0] if self._due else None
 
+    @property
+    def stuck(self) -> bool:
+        """Whether what is committed has waited to be applied for longer than the rules put up with."""
+        if not self._due:
+            return False
+        state = self._state
+        view = ProgressView(state.reading.mono_ns - self._moved_ns, state.config.election_ns)
+        return not state.rules.makes_progress(view)
+
     def set_delay(self, delay_ns: int) -> None:
         """Apply this late from now on; what waits longer than that waits less."""
         self._delay_ns = delay_ns
@@ -144,6 +154,8 @@ class Writes:
 
     def committed(self) -> None:
         """Take note that the commit index has moved."""
+        if not self._due:
+            self._moved_ns = self._state.reading.mono_ns
         self._due.append((self._state.reading.mono_ns + self._delay_ns, self._state.commit_index))
 
     def install(self, snapshot: Snapshot) -> None:
@@ -181,6 +193,7 @@ class Writes:
         found: list[tuple[PendingRead, Any]] = []
         while self._due and self._due[0][0] <= state.reading.mono_ns:
             until = self._due.popleft()[1]
+            self._moved_ns = state.reading.mono_ns
             for index in range(state.applied_index + 1, until + 1):
                 self._apply(state.log.entry(index), found)
         self._tell_applied(first)

@@ -3,7 +3,8 @@
 A mistake never adds a branch to the core. Its aimed schedule lies in ``nemesis/schedules/<id>.yaml``.
 They are told by what goes wrong: how a leader counts its `leases`, what followers do with `promises`,
 how `reads` get their index, what leases `between` leaders of other policies rest on, which `members` a
-lease asks, what `clocks` a node trusts, and what `fencing` misses of locks and tokens.
+lease asks, what `clocks` a node trusts, what `fencing` misses of locks and tokens, and what keeps
+a cluster from `moving` on.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from . import between, clocks, fencing, leases, members, promises, reads
+from . import between, clocks, fencing, leases, members, moving, promises, reads
 from .planted import Planted
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ _ALL: Final = (
     *members.ALL,
     *clocks.ALL,
     *fencing.ALL,
+    *moving.ALL,
 )
 
 MISTAKES: Final[Mapping[str, Planted]] = MappingProxyType({mistake.id: mistake for mistake in _ALL})

@@ -24,6 +24,10 @@ def _half_a_promise(bounds: v.Bounds) -> int:
     return bounds.election_ns // 2
 
 
+def _freed_by_a_reset(view: v.LossView) -> bool:
+    return view.made_to_it
+
+
 def _as_if_brand_new(_view: v.BootView) -> int:
     return 0
 
@@ -79,6 +83,15 @@ ALL: Final = (
         needs=(Primitive.LINKS, Primitive.CAMPAIGN),
         sentence="Followers are silent for half of the time that the leader counts on.",
         change=instead(promise_ns=_half_a_promise),
+    ),
+    Planted(
+        id="disconnect-clears-promise",
+        policy="lease-renew",
+        rule="F5",
+        places=PROCESSES,
+        needs=(Primitive.LINKS, Primitive.CAMPAIGN),
+        sentence="A node whose connection from the leader is lost takes its promise for over.",
+        change=instead(loss_frees=_freed_by_a_reset),
     ),
     Planted(
         id="restart-forgets-promise",
