@@ -15,6 +15,7 @@ import msgspec
 from harness.outcome import Outcome
 from harness.plan import PlanError, plan_from
 from harness.plan.plan import Plan  # noqa: TC001 - a field of a struct
+from targets.catalog import DEFAULT, find
 from targets.target import Place
 
 from .swarm import swarm_plan
@@ -22,7 +23,9 @@ from .swarm import swarm_plan
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-TESTED: Final[tuple[str, ...]] = ("target", "policy", "mistake")
+    from targets.target import Mistake
+
+TESTED: Final[tuple[str, ...]] = ("target", "policy", "mistake", "workload")
 
 
 class Drawn(StrEnum):
@@ -53,6 +56,17 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
             asked = {"on": Place.SIM, "seed": seed, "name": self.options.get("name", self.name)}
             return swarm_plan(plan_from(None, {**asked, **tested}))
         return plan_from(None, {**self.options, "seed": seed})
+
+
+def planted_in(entries: Iterable[Entry]) -> dict[str, Mistake]:
+    """Return, by their names, the mistakes that single entries are to show."""
+    catalog = find(DEFAULT).mistakes
+    sought = {
+        entry.name: entry.options.get("mistake", ())
+        for entry in entries
+        if entry.expected is Outcome.VIOLATION and entry.options.get("target", DEFAULT) == DEFAULT
+    }
+    return {name: catalog[mistakes[0]] for name, mistakes in sought.items() if len(mistakes) == 1}
 
 
 def chosen(entries: Iterable[Entry], only: Iterable[str]) -> tuple[Entry, ...]:

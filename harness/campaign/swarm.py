@@ -22,6 +22,7 @@ from harness.run.generator import seats_min
 from nemesis import FAMILIES
 from nemesis.drawn.draw import Draw
 from nemesis.drawn.storms import stormy
+from targets.catalog import find
 from targets.clock import MS
 from targets.cluster import ClockMode
 from targets.sim.weather import Weather
@@ -36,13 +37,16 @@ SECONDS: Final = (6, 10, 16)
 BATCHES: Final = (1, 1, 4, 256)
 """A leader that can send little at a time is still catching up when it is deposed."""
 
-ELSEWHERE: Final = frozenset({"full", "strobe", "stuck", "transfer", "membership", "time-service"})
-"""A simulated disk has all the room there is; storms have stuck syncs and quick bends of their own.
-
-Changes of who takes part are drawn by plain runs: what the swarm draws of a seed stays what it was.
-"""
+ELSEWHERE: Final = frozenset({"full", "strobe", "stuck"})
+"""A simulated disk has all the room there is; storms have stuck syncs and quick bends of their own."""
 
 HERE: Final = tuple(family for family in FAMILIES if family not in ELSEWHERE)
+
+OPERATORS: Final = frozenset({"transfer", "membership", "time-service"})
+"""What an operator does: drawn less often, and on its own, since most runs are without."""
+
+SNAPSHOTS: Final = (Plan().compact_entries, Plan().compact_entries, 10, 50)
+"""Entries between snapshots: more than a run has, or so few that one brings up whoever was away."""
 
 
 def swarm_plan(asked: Plan) -> Plan:
@@ -51,7 +55,11 @@ def swarm_plan(asked: Plan) -> Plan:
     nodes = rng.choice(SIZES)
     election_ns = rng.choice(ELECTIONS_MS) * MS
     drift_ppm = rng.choice(DRIFTS_PPM)
-    families = frozenset(family for family in HERE if rng.randrange(100) < 55)
+    families = frozenset(
+        family for family in HERE if family not in OPERATORS and rng.randrange(100) < 55
+    )
+    operator = Random(f"{asked.seed}/swarm/operator")
+    families |= _operated(operator, asked)
     clock = rng.choice((ClockMode.WALL, ClockMode.RATE)) if "clock" in families else ClockMode.NONE
     plan = Plan(
         name=asked.name,
@@ -59,7 +67,10 @@ def swarm_plan(asked: Plan) -> Plan:
         on=Place.SIM,
         policy=asked.policy,
         mistakes=asked.mistakes,
+        workload=asked.workload,
+        require=asked.require,
         nodes=nodes,
+        voters=_voters(operator, nodes) if "membership" in families else 0,
         clients=seats_min(nodes) + rng.randrange(6),
         keys=rng.randint(1, 4),
         rate=rng.choice(RATES),
@@ -73,6 +84,7 @@ def swarm_plan(asked: Plan) -> Plan:
         heartbeat_ns=election_ns // rng.choice((20, 10, 10, 5)),
         margin_ns=rng.choice((2, 10, 20)) * MS,
         append_max=rng.choice(BATCHES),
+        compact_entries=operator.choice(SNAPSHOTS),
         drift_ppm=drift_ppm,
         read_timeout_ns=rng.choice((300, 600, 1500)) * MS,
         write_timeout_ns=rng.choice((600, 1500)) * MS,
@@ -86,6 +98,23 @@ def swarm_plan(asked: Plan) -> Plan:
     return msgspec.structs.replace(
         plan, schedule=dumped(stormy(draw, plan.time_s * 1e9 / plan.election_ns))
     )
+
+
+def _operated(operator: Random, asked: Plan) -> frozenset[str]:
+    """Draw what operators do here, of what this target and policy take."""
+    target = find(asked.target)
+    taken = {"transfer"}
+    if "voters" in target.takes:
+        taken.add("membership")
+    if target.modes[asked.policy].synced:
+        taken.add("time-service")
+    drawn = (family for family in HERE if family in taken and operator.randrange(100) < 30)
+    return frozenset(drawn)
+
+
+def _voters(operator: Random, nodes: int) -> int:
+    """Draw how many vote to begin with: mostly all, at times one alone."""
+    return operator.choice((0, 0, 1, operator.randint(2, nodes)))
 
 
 def weather(rng: Random, *, drift_ppm: int) -> Weather:

@@ -1,4 +1,8 @@
-"""A campaign's track record as a table: one line a name."""
+"""A campaign's track record as a table: one line a name.
+
+Of a planted mistake it also says which rule that breaks, which one its first violation was said to
+break, what all of its runs came to in simulated and CPU seconds, and where else it can be shown.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +12,29 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from targets.target import Mistake
+
     from .row import Row
 
 HEAD = ("name", "expected", "runs", "violations", "first seed", "other outcomes")
+PLANTED = (
+    "mistake",
+    "rule",
+    "first seed",
+    "seeds",
+    "simulated s",
+    "CPU s",
+    "rule named",
+    "environments",
+    "other",
+)
 
 
-def table(rows: Sequence[Row], summary: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of the table and its summary."""
-    names = list(dict.fromkeys(row.name for row in rows))
-    lines = [HEAD, *(_line([row for row in rows if row.name == name]) for name in names)]
-    widths = [max(len(line[place]) for line in lines) for place in range(len(HEAD))]
-    for line in lines:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-    yield ""
+def table(
+    rows: Sequence[Row], summary: Mapping[str, Any], planted: Mapping[str, Mistake] | None = None
+) -> Iterator[str]:
+    """Yield the lines of the table and its summary; ``planted`` has the mistakes by their names here."""
+    yield from _tables(rows, planted or {})
     yield f"{summary['outcome']}: {summary['runs']} runs in {summary['seconds']:.0f} s"
     if summary["reason"]:
         yield f"ended early: {summary['reason']}"
@@ -42,10 +56,41 @@ def table(rows: Sequence[Row], summary: Mapping[str, Any]) -> Iterator[str]:
             yield f"kept  {row.name} seed {row.seed} ({row.outcome.value}): {row.run}"
 
 
+def _tables(rows: Sequence[Row], planted: Mapping[str, Mistake]) -> Iterator[str]:
+    names = dict.fromkeys(row.name for row in rows)
+    by_name = {name: [row for row in rows if row.name == name] for name in names}
+    found = [_found(by_name[name], planted[name]) for name in names if name in planted]
+    others = [_line(by_name[name]) for name in names if name not in planted]
+    for lines in ([PLANTED, *found], [HEAD, *others]):
+        if len(lines) > 1:
+            yield from _aligned(lines)
+            yield ""
+
+
+def _aligned(lines: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
+    for line in lines:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+
+
+def _found(rows: Sequence[Row], mistake: Mistake) -> tuple[str, ...]:
+    first = next((row for row in rows if row.seed == row.first_seed), None)
+    _, others = _outcomes(rows)
+    return (
+        rows[0].name,
+        " ".join((mistake.rule, *mistake.also_breaks)),
+        "-" if first is None else str(first.seed),
+        str(len(rows)),
+        f"{sum(row.virtual_s for row in rows):.0f}",
+        f"{sum(row.cpu_s for row in rows):.1f}",
+        "-" if first is None else " ".join(first.rules) or first.kind or "-",
+        " ".join(mistake.places),
+        others,
+    )
+
+
 def _line(rows: Sequence[Row]) -> tuple[str, ...]:
-    outcomes = Counter(row.outcome.value for row in rows)
-    violations = outcomes.pop("violation", 0)
-    others = ", ".join(f"{count} {word}" for word, count in sorted(outcomes.items()))
+    violations, others = _outcomes(rows)
     first = rows[0].first_seed
     return (
         rows[0].name,
@@ -53,5 +98,12 @@ def _line(rows: Sequence[Row]) -> tuple[str, ...]:
         str(len(rows)),
         str(violations),
         "-" if first is None else str(first),
-        others or "-",
+        others,
     )
+
+
+def _outcomes(rows: Sequence[Row]) -> tuple[int, str]:
+    """Return how many violations there were, and what else there was."""
+    outcomes = Counter(row.outcome.value for row in rows)
+    violations = outcomes.pop("violation", 0)
+    return violations, ", ".join(f"{count} {word}" for word, count in sorted(outcomes.items())) or "-"

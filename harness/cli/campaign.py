@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from harness.campaign.campaign import Campaign, Wanted
-from harness.campaign.entries import Drawn, chosen
+from harness.campaign.entries import Drawn, chosen, planted_in
 from harness.campaign.file import Read, from_file, going_on, of_matrix
 from harness.campaign.journal import CAMPAIGN, Journal
 from harness.campaign.matrix import RULE, catalog, seconds_of
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from .output import Output
 
 SEEDS: Final = 20
+AIMED_SEEDS: Final = 3
+"""An aimed schedule shows its mistake by then, or it is not aimed well."""
 
 
 def _budget(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
@@ -59,7 +61,7 @@ def _known(_: click.Context, __: click.Parameter, rules: tuple[str, ...]) -> tup
 @click.option(
     "--seeds",
     type=options.COUNT,
-    help=f"Seeds of each name.  [default: {SEEDS}; with --budget, no end]",
+    help=f"Seeds of each name.  [default: {SEEDS}; {AIMED_SEEDS} if aimed; with --budget, no end]",
 )
 @click.option("--first-seed", type=click.IntRange(min=0), help="The first of them.  [default: 0]")
 @click.option(
@@ -121,7 +123,8 @@ def campaign(  # noqa: PLR0913 - one parameter an option
             until=until or read.matrix.until,
         )
         if matrix.seeds is None and matrix.budget is None:
-            matrix = msgspec.structs.replace(matrix, seeds=SEEDS)
+            default = AIMED_SEEDS if all_of_it and not swarm else SEEDS
+            matrix = msgspec.structs.replace(matrix, seeds=default)
         own = seeds is None and first_seed is None
         entries = tuple(
             msgspec.structs.replace(
@@ -157,7 +160,7 @@ def campaign(  # noqa: PLR0913 - one parameter an option
     if as_json:
         output.json({"runs": [msgspec.to_builtins(row) for row in running.rows], "summary": summary})
     else:
-        output.result(table(running.rows, summary))
+        output.result(table(running.rows, summary, planted_in(entries)))
     return running.reckoning.outcome
 
 

@@ -84,14 +84,8 @@ def hung_transfer(draw: Draw) -> Episode:
 
 def other_voters(draw: Draw) -> Episode:
     """Go over to drawn voters and learners and back, perhaps with links cut or the leader gone."""
-    roles = ["leader", *(f"follower-{number}" for number in range(1, draw.nodes))]
-    voters = tuple(draw.rng.sample(roles, draw.rng.randint(1, draw.nodes)))
-    if "leader" not in voters and not draw.one_in(3):
-        voters = ("leader", *voters[1:])
-    left = [role for role in roles if role not in voters]
-    learners = tuple(role for role in left if draw.one_in(2))
     change = step(
-        MembersAt(("leader",), voters, learners),
+        MembersAt(("leader",), *drawn_members(draw)),
         after(EventName.ACKED, wait=draw.span(0, 20)),
         name="members",
     )
@@ -116,6 +110,16 @@ def other_voters(draw: Draw) -> Episode:
         read_back(),
     ]
     return episode("other-voters", steps)
+
+
+def drawn_members(draw: Draw) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Draw voters, the leader mostly among them, and learners of the others."""
+    roles = ["leader", *(f"follower-{number}" for number in range(1, draw.nodes))]
+    voters = tuple(draw.rng.sample(roles, draw.rng.randint(1, draw.nodes)))
+    if "leader" not in voters and not draw.one_in(3):
+        voters = ("leader", *voters[1:])
+    left = [role for role in roles if role not in voters]
+    return voters, tuple(role for role in left if draw.one_in(2))
 
 
 def parted_change(draw: Draw) -> Episode:

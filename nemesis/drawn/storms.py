@@ -18,6 +18,7 @@ from nemesis.schedule import (
     Episode,
     For,
     KillAt,
+    MembersAt,
     NamedLinks,
     PauseAt,
     ProbeAt,
@@ -31,13 +32,16 @@ from nemesis.schedule import (
     SlowSyncAt,
     Span,
     Step,
+    StopTimeAt,
     TimeUnit,
+    TransferAt,
     Wait,
 )
 from targets.cluster import ClockMode
 
 from .families import DRAWN
 from .length import filled
+from .members import drawn_members
 from .moments import at_the_lease, cut_at_the_lease, killed_at_the_answer, pause_at_the_lease, reads
 from .pieces import episode, read_back, write_first
 from .successions import STUCK, disputed, other_majority
@@ -89,7 +93,7 @@ def storm(draw: Draw) -> Episode:
         once.add(maker.__name__)
         until = For(draw.span(5, 250))
         do = maker(draw)
-        ends = None if isinstance(do, CampaignAt) else until
+        ends = None if isinstance(do, CampaignAt | TransferAt) else until
         steps.append(Step(do=do, when=at_the_lease(draw), until=ends))
         if draw.one_in(2):
             steps.append(reads(draw, ("all",), Wait(draw.span(0, 100))))
@@ -151,6 +155,18 @@ def _sync(draw: Draw) -> Action:
     return SlowSyncAt((draw.rng.choice(("followers", draw.victim())),), length)
 
 
+def _handed(draw: Draw) -> Action:
+    return TransferAt(("leader",), draw.follower())
+
+
+def _members(draw: Draw) -> Action:
+    return MembersAt(("leader",), *drawn_members(draw))
+
+
+def _unheard(draw: Draw) -> Action:
+    return StopTimeAt((draw.rng.choice(("followers", "all", draw.victim())),))
+
+
 _MAKERS: Final[tuple[tuple[str, Callable[[Draw], Action]], ...]] = (
     ("partition", _shaped),
     ("partition", _shaped),
@@ -161,6 +177,9 @@ _MAKERS: Final[tuple[tuple[str, Callable[[Draw], Action]], ...]] = (
     ("clock", _bent),
     ("apply", _apply),
     ("disk", _sync),
+    ("transfer", _handed),
+    ("membership", _members),
+    ("time-service", _unheard),
 )
-_EXCLUSIVE: Final = frozenset({_frozen, _killed, _bent, _apply, _sync})
+_EXCLUSIVE: Final = frozenset({_frozen, _killed, _bent, _apply, _sync, _members, _unheard})
 """What a node can have done to it once at a time."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import re
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -10,7 +11,7 @@ import pytest
 
 from harness.campaign.campaign import Campaign, Progress, Wanted
 from harness.campaign.drift import cell
-from harness.campaign.entries import Drawn, Entry, chosen
+from harness.campaign.entries import Drawn, Entry, chosen, planted_in
 from harness.campaign.file import from_file, of_matrix
 from harness.campaign.journal import Journal
 from harness.campaign.lease_length import length
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SHORT = {"on": "sim", "rate": 50, "time": 2.0, "faults": "none", "allow": "not-exercised"}
-FOUND = {"on": "sim", "rate": 50, "mistake": "no-applied-wait"}
+FOUND = {"on": "sim", "rate": 50, "mistake": ["no-applied-wait"]}
 
 
 def entry(name: str, expected: Outcome, options: dict[str, Any]) -> Entry:
@@ -59,6 +60,18 @@ def test_what_is_expected_passes_and_the_first_seed_is_kept_whole(tmp_path: Path
     assert (tmp_path / "campaign").joinpath(kept.rsplit("/", 1)[-1], "history.jsonl").is_file()
     text = "\n".join(table(running.rows, running.summary()))
     assert "simulated seconds in" in text
+
+
+def test_a_planted_mistake_is_told_with_its_rule_its_price_and_where_it_shows(tmp_path: Path) -> None:
+    entries = (entry("wrong", Outcome.VIOLATION, FOUND), entry("right", Outcome.PASS, SHORT))
+    running = campaign(tmp_path, *entries, seeds=1)
+    (mistake,) = planted_in(entries).values()
+    lines = list(table(running.rows, running.summary(), {"wrong": mistake}))
+    told = re.split(r"  +", lines[1])
+    cost_s = f"{running.rows[0].cpu_s:.1f}"
+    simulated_s = f"{running.rows[0].virtual_s:.0f}"
+    assert told == ["wrong", "R6", "0", "1", simulated_s, cost_s, "R6", "sim local docker", "-"]
+    assert re.split(r"  +", lines[4]) == ["right", "pass", "1", "0", "-", "1 pass"]
 
 
 def test_an_expected_violation_in_no_seed_is_missed(tmp_path: Path) -> None:
