@@ -179,6 +179,14 @@ class Imaged(Protocol):
         """The digest of what each node of the running cluster was made from, by node."""
 
 
+@runtime_checkable
+class Metered(Protocol):
+    """A cluster whose nodes may count what they do."""
+
+    async def metrics(self, node: str) -> str | None:
+        """Return a node's metrics in Prometheus' text format; None if it has none or does not answer."""
+
+
 class Cluster(Protocol):
     """A running target. Every call has a deadline of its own; none waits for ever.
 

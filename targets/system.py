@@ -59,6 +59,9 @@ class System(Protocol):
     async def status(self, node: str, address: Address) -> NodeStatus | None:
         """Ask a node; None if it does not answer in time. Its first answer says that it is ready."""
 
+    async def metrics(self, node: str) -> str | None:
+        """Return what a node has counted, in Prometheus' text format; None if it cannot be had."""
+
     def bend_clock(self, node: str, bend: ClockBend) -> None:
         """Bend a node's clocks from now on, or raise `Unsupported`."""
 
@@ -123,6 +126,11 @@ class PlainSystem:
     def unsupported(self, primitive: Primitive) -> str | None:
         """Return why it cannot do what only it could do."""
         return _ABSENT.get(primitive)
+
+    async def metrics(self, node: str) -> str | None:
+        """Have none."""
+        del node
+        return None
 
     def bend_clock(self, node: str, bend: ClockBend) -> None:
         """Refuse, unless it is the heal of nothing."""

@@ -28,7 +28,7 @@ from harness.store.history import HistoryWriter
 from nemesis import means
 from nemesis.faults import Standing
 from nemesis.machine import InjectionRecord
-from targets.cluster import Imaged, TargetError
+from targets.cluster import Imaged, Metered, TargetError
 from targets.target import Place
 from targets.trueclock import raw_ns
 
@@ -130,8 +130,20 @@ class Course:
             self.seen.failures.append("\n".join((str(error), *getattr(error, "__notes__", ()))))
         finally:
             await self._heal(cluster)
+            if isinstance(cluster, Metered) and self.seen.load_ns is not None:
+                await self._scrape(cluster)
             await self._end_of(cluster)
             self._stop.wake = None
+
+    async def _scrape(self, cluster: Metered) -> None:
+        """Keep what each node has counted; metrics that cannot be had change no verdict."""
+        for node in self.plan.node_names:
+            try:
+                text = await cluster.metrics(node)
+                if text is not None:
+                    self.directory.write_metrics(node, text.encode())
+            except (TargetError, StoreError) as error:
+                self.seen.notes.append(f"the metrics of {node} could not be kept: {error}")
 
     async def _end_of(self, cluster: Cluster) -> None:
         """Stop it; what it says if it cannot be stopped comes after what went wrong before that."""

@@ -4,7 +4,7 @@
 
     runs/<time>-<name>/
       plan.yaml  schedule.yaml  history.jsonl  verdict.json  report.html  environment.json
-      evidence/<node>.jsonl  logs/<node>.log
+      evidence/<node>.jsonl  logs/<node>.log  metrics/<node>.prom
 
 Two runs that begin within one second get different names. Making it takes nothing on trust: a name that
 exists in any form is passed over, missing room is said before anything is started. Reading it back
@@ -106,6 +106,20 @@ class RunDir:
     def logs(self) -> Path:
         """The directory of each node's log."""
         return self.path / "logs"
+
+    @property
+    def metrics(self) -> Path:
+        """The directory of what each node had counted at the end, if its system counts."""
+        return self.path / "metrics"
+
+    def write_metrics(self, node: str, data: bytes) -> None:
+        """Keep what a node has counted."""
+        try:
+            if not self.metrics.is_dir():
+                make_directory(self.metrics)
+        except OSError as error:
+            raise trouble(error, self.metrics) from error
+        write_atomic(self.metrics / f"{node}.prom", data)
 
     def reserve(self) -> None:
         """Set some room aside, really allocated, for what must be written even when the disk is full.

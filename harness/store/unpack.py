@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from .packing import Manifest
 
+ALWAYS: Final = ("evidence", "logs")
 CHUNK_BYTES: Final = 1 << 20
 END_BYTES: Final = 22
 SPARE_BYTES: Final = 16 << 20
@@ -95,7 +96,8 @@ def _place(pack: zipfile.ZipFile, manifest: Manifest, path: Path, name: str) -> 
         raise trouble(error, path) from error
     try:
         for folder in BY_NODE:
-            make_directory(beside / folder)
+            if folder in ALWAYS or any(inner.startswith(f"{folder}/") for inner in manifest.files):
+                make_directory(beside / folder)
         for inner in manifest.files:
             _extract(pack, inner, beside / inner, manifest, name)
         beside.rename(path)

@@ -122,6 +122,11 @@ class ContainerCluster:
             return published
         return self.links.client_address(node)
 
+    async def metrics(self, node: str) -> str | None:
+        """See `targets.cluster.Metered`."""
+        running = self.container(node).state() is ProcessState.RUNNING
+        return await self._system.metrics(node) if running else None
+
     async def status(self, node: str) -> NodeStatus | None:
         """Ask the node; None if it does not answer in time."""
         if self.container(node).state() is not ProcessState.RUNNING:

@@ -27,6 +27,10 @@ class Status(msgspec.Struct, frozen=True, tag="status", tag_field="do"):
     """How is it? Answered with a `NodeStatus`."""
 
 
+class Metrics(msgspec.Struct, frozen=True, tag="metrics", tag_field="do"):
+    """What has it counted? Answered with `Scraped`."""
+
+
 class Campaign(msgspec.Struct, frozen=True, tag="campaign", tag_field="do"):
     """Campaign now, through the vote rules."""
 
@@ -78,6 +82,12 @@ class Told(msgspec.Struct, frozen=True, tag="status", tag_field="is"):
     status: NodeStatus
 
 
+class Scraped(msgspec.Struct, frozen=True, tag="metrics", tag_field="is"):
+    """The node's metrics, in Prometheus' text format."""
+
+    text: str
+
+
 class Denied(msgspec.Struct, frozen=True, tag="denied", tag_field="is"):
     """That cannot be asked."""
 
@@ -85,8 +95,8 @@ class Denied(msgspec.Struct, frozen=True, tag="denied", tag_field="is"):
 
 
 Knob = SetApplyDelay | SetSyncDelay | SetDiskRoom | SetTimeService
-Ask = Status | Campaign | HandOver | Reconfigure | Knob
-Answer = Done | Told | Denied
+Ask = Status | Metrics | Campaign | HandOver | Reconfigure | Knob
+Answer = Done | Told | Scraped | Denied
 
 _encoder: Final = msgspec.json.Encoder()
 _asks: Final = msgspec.json.Decoder(Ask)

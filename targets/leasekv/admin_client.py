@@ -73,6 +73,14 @@ class AdminClient:
             return None
         return answer.status if isinstance(answer, admin.Told) else None
 
+    async def metrics(self, *, within_s: float) -> str | None:
+        """Return the node's metrics in Prometheus' text format, None if it does not answer."""
+        try:
+            answer = await self.ask(admin.Metrics(), within_s=within_s)
+        except (Unsupported, TimeoutError):
+            return None
+        return answer.text if isinstance(answer, admin.Scraped) else None
+
     async def turn(self, knob: admin.Ask, *, within_s: float) -> None:
         """Have the node do something; as `ask`, and `TargetError` if it refuses."""
         answer = await self.ask(knob, within_s=within_s)

@@ -7,7 +7,8 @@ start file is written anew for every start), so here one is made from the contai
     LEASEKV_NODES     all names, comma separated, in order
     LEASEKV_POLICY    how reads are served; lease-renew if it is not given
 
-The node runs in this very process: what is paused and killed as the container's process 1 is the node.
+Its metrics are on port 7002, at /metrics. The node runs in this very process: what is paused and killed
+as the container's process 1 is the node.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 CLIENT_PORT: Final = 7000
 PEER_PORT: Final = 7001
+METRICS_PORT: Final = 7002
 DATA: Final = "/var/lib/leasekv"
 GIVEN: Final = Path("/run/lantern/start.json")
 MADE: Final = Path("/tmp/start.json")  # noqa: S108 - the container's own, a tmpfs
@@ -52,6 +54,7 @@ def start_from(environment: Mapping[str, str], *, spawned_ns: int) -> Start:
         admin=f"{DATA}/admin.sock",
         parent_pid=None,
         spawned_ns=spawned_ns,
+        metrics_address=("0.0.0.0", METRICS_PORT),  # noqa: S104
     )
     return Start(config=config, place=place)
 

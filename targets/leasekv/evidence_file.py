@@ -19,6 +19,23 @@ if TYPE_CHECKING:
 
     from targets.trueclock import Stamp
 
+    from .tally import Tally
+
+
+class Counted:
+    """An `EvidenceFile` whose facts are counted as they pass."""
+
+    def __init__(self, file: EvidenceFile, tally: Tally) -> None:
+        self._file = file
+        self._tally = tally
+        self.flush = file.flush
+
+    def add(self, facts: Iterable[Fact], stamp: Stamp) -> None:
+        """Count the facts of one step, and keep them."""
+        facts = tuple(facts)
+        self._tally.hear(facts, stamp.own.mono_ns)
+        self._file.add(facts, stamp)
+
 
 class EvidenceFile:
     """One node's evidence, opened for appending; a header says that a boot begins here.

@@ -30,10 +30,11 @@ from . import admin, wal
 from .config import ConfigError, build_rules
 from .core import Core
 from .driver import Driver, TimeService
-from .evidence_file import EvidenceFile
+from .evidence_file import Counted, EvidenceFile
 from .network import Sockets
 from .place import START_SCHEMA, Start
 from .ports import CampaignNow, HandOver, Reconfigure, SetApplyDelay
+from .tally import Tally, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,13 +99,17 @@ class Node:
         self._log_file = log_file
         self._clocks = clocks
         rng = random.Random(f"{config.seed}/{config.node}/{self._boot}")
-        self._core = Core(config, build_rules(config), log_file.restored, rng, clocks.stamp().own)
+        rules = build_rules(config)
+        self._core = Core(config, rules, log_file.restored, rng, clocks.stamp().own)
+        self._tally = Tally(config.node, kind=kind_of(rules))
+        self._policy = config.policy
+        self._scraped = clocks.stamp()
         self._sockets = Sockets(place.cluster, config.node, place.peers)
         self._driver = Driver(
             self._core,
             asyncio.get_running_loop(),
             clocks=clocks,
-            journal=EvidenceFile(Path(place.evidence), config.node),
+            journal=Counted(EvidenceFile(Path(place.evidence), config.node), self._tally),
             disk=log_file,
             network=self._sockets,
             pulse_ns=config.heartbeat_ns // 10,
@@ -119,6 +124,10 @@ class Node:
         await self._sockets.open(
             driver.feed, peer_address=place.peer_address, client_address=place.client_address
         )
+        if place.metrics_address is not None:
+            from . import metrics, metrics_http  # noqa: F401, PLC0415 - loaded before it would be a stall
+
+            await metrics_http.serve(place.metrics_address, self._metrics, name=self._name)
         driver.start()
         await admin.serve(Path(place.admin), self._answer)
         gc.collect()
@@ -132,6 +141,8 @@ class Node:
         match ask:
             case admin.Status():
                 return admin.Told(self._status())
+            case admin.Metrics():
+                return admin.Scraped(self._metrics())
             case admin.Campaign():
                 self._driver.feed(CampaignNow())
             case admin.HandOver(target):
@@ -147,6 +158,24 @@ class Node:
             case admin.SetTimeService(heard):
                 self._driver.set_time_service(heard=heard)
         return admin.Done()
+
+    def _metrics(self) -> str:
+        """Return the metrics; a node that nobody scrapes never loads what prints them."""
+        from .metrics import Sample, exposition  # noqa: PLC0415 - see above
+
+        stamp, before = self._clocks.stamp(), self._scraped
+        true_ns = stamp.true_ns[0] - before.true_ns[0]
+        ratio = (stamp.own.mono_ns - before.own.mono_ns) / true_ns if true_ns > 0 else 1.0
+        self._scraped = stamp
+        return exposition(
+            Sample(
+                self._tally,
+                self._core.status(stamp.own),
+                self._core.figures(stamp.own),
+                rate_ratio=ratio,
+                policy=self._policy,
+            )
+        )
 
     def _status(self) -> NodeStatus:
         stamp = self._clocks.stamp()

@@ -23,7 +23,8 @@ class NodePlace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     ``peers`` maps each peer's name to where to *dial* it, which is a link's proxy rather than the
     peer's own port. ``cluster`` is said in every hello: nodes of another run are not heard.
     ``parent_pid`` None means that nobody has to outlive the node (it is a container's first process).
-    ``spawned_ns`` is CLOCK_MONOTONIC_RAW at the parent, just before the start.
+    ``spawned_ns`` is CLOCK_MONOTONIC_RAW at the parent, just before the start. ``metrics_address`` is
+    where a Prometheus may scrape the node, None for nowhere.
     """
 
     cluster: str
@@ -35,6 +36,7 @@ class NodePlace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     admin: str
     parent_pid: int | None
     spawned_ns: int
+    metrics_address: Address | None = None
 
 
 class Start(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -73,6 +73,10 @@ class LeaseKvSystem:
         del address
         return await self._admin[node].status(within_s=ASK_S)
 
+    async def metrics(self, node: str) -> str | None:
+        """Ask on the admin socket."""
+        return await self._admin[node].metrics(within_s=TURN_S)
+
     def bend_clock(self, node: str, bend: ClockBend) -> None:
         """Write the control file."""
         if self._no_clock is not None and bend != ClockBend():

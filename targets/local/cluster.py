@@ -179,6 +179,10 @@ class LocalCluster:
         """Ask a node about itself."""
         return await self._node(node).status()
 
+    async def metrics(self, node: str) -> str | None:
+        """See `targets.cluster.Metered`."""
+        return await self._system.metrics(node) if self._awake(node) else None
+
     def state(self, node: str) -> ProcessState:
         """Read what a node's process does."""
         return self._node(node).state()
@@ -273,7 +277,10 @@ class LocalCluster:
         self._check_awake(node)
         await self._system.set_time_service(node, heard=heard)
 
+    def _awake(self, node: str) -> bool:
+        return self.state(node) is ProcessState.RUNNING
+
     def _check_awake(self, node: str) -> None:
         """Raise `Unsupported` unless the node can hear."""
-        if (state := self.state(node)) is not ProcessState.RUNNING:
-            raise Unsupported(f"{node} is {state.value} and cannot be asked")
+        if not self._awake(node):
+            raise Unsupported(f"{node} is {self.state(node).value} and cannot be asked")

@@ -58,6 +58,9 @@ def test_a_quiet_run_prints_one_object_and_leaves_a_run_that_can_be_judged_again
     run = tmp_path / name
     for file in ("plan.yaml", "schedule.yaml", "history.jsonl", "verdict.json", "evidence/n1.jsonl"):
         assert (run / file).stat().st_size > 0
+    shown = [(run / f"metrics/{node}.prom").read_text() for node in ("n1", "n2", "n3")]
+    assert sum("\nleasekv_is_leader 1.0\n" in text for text in shown) == 1
+    assert all('leasekv_build_info{policy="lease-renew"' in text for text in shown)
     assert (run / "plan.yaml").name in said["replay"]
     assert nodes(tmp_path) == []
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import time
+import urllib.request
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -79,12 +80,21 @@ async def written_and_read(value: int) -> None:
 
 def test_compose_up_gives_a_cluster_that_serves_is_healthy_and_outlives_a_node(up: list[str]) -> None:
     asyncio.run(written_and_read(7))
+    shown = scraped(7202)
+    assert 'leasekv_build_info{policy="lease-renew",version="source"} 1.0' in shown
+    assert "leasekv_leader_changes_total 1.0" in shown
     subprocess.run([*up, "kill", "n1"], check=True, timeout=60, capture_output=True)
     asyncio.run(written_and_read(8))
     deadline_s = time.monotonic() + SERVES_S
     while (found := health(up)) != ["healthy"] * 4:
         assert time.monotonic() < deadline_s, found
         time.sleep(0.5)
+
+
+def scraped(port: int) -> str:
+    """Return what a node shows a Prometheus."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        return str(answer.read().decode())
 
 
 def health(up: list[str]) -> list[str]:

@@ -242,7 +242,8 @@ def test_a_run_ends_with_files_and_a_verdict(cluster: FakeCluster, tmp_path: Pat
     result = go(cluster, plan(), tmp_path)
     (directory,) = (tmp_path / "runs").iterdir()
     names = {path.name for path in directory.iterdir()}
-    assert names == {"plan.yaml", "schedule.yaml", "history.jsonl", "verdict.json", "evidence", "logs"}
+    files = {"plan.yaml", "schedule.yaml", "history.jsonl", "verdict.json", "environment.json"}
+    assert names == {*files, "evidence", "logs"}
     assert result.outcome is Outcome.NOT_EXERCISED  # nobody wrote evidence
     assert result.json["violation"] is None
     assert counted(result)["read"]["ok"] > 20

@@ -85,6 +85,9 @@ def main() -> int:
                 continue
             print(row(name, told), flush=True)
             again = told["reproduced"]
+            for each in told["tries"]:
+                if each["outcome"] != "violation":
+                    print(f"    {each['outcome']}: {each['reason']}", flush=True)
             bad += [name] if again["times"] < AGAIN_SHARE_MIN * asked.tries else []
     return 1 if bad else 0
 

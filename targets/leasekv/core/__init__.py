@@ -1,5 +1,5 @@
 """The node's core, a pure state machine; see `targets.leasekv.ports` for what a driver owes it."""
 
-from .core import Core, CoreStatus
+from .core import Core, CoreFigures, CoreStatus
 
-__all__ = ["Core", "CoreStatus"]
+__all__ = ["Core", "CoreFigures", "CoreStatus"]

@@ -24,6 +24,7 @@ import msgspec
 
 from checker.evidence import Booted, ClockAnomaly, Refused, Revoked, Synced
 from targets.cluster import Role, Roster
+from targets.leasekv.buckets import Buckets
 from targets.leasekv.messages import (
     Append,
     AppendReply,
@@ -100,6 +101,15 @@ class CoreStatus(msgspec.Struct, frozen=True):
     boot: int
     members: Roster
     handing_over_to: str | None
+
+
+class CoreFigures(msgspec.Struct, frozen=True):
+    """What only the core can count; ``uncertain_ns`` is half the span it takes the time to be in."""
+
+    promise_remaining_ns: int
+    uncertain_ns: int | None
+    rejected: dict[Code, int]
+    waited_s: Buckets
 
 
 class Core:
@@ -196,6 +206,16 @@ class Core:
             state.boot,
             state.members.told(),
             state.handover.target,
+        )
+
+    def figures(self, reading: Reading) -> CoreFigures:
+        """Return what is counted here, promise and uncertainty judged at ``reading``."""
+        span = self._state.moment_of(reading).span
+        return CoreFigures(
+            self._election.promise.remaining_ns(reading),
+            None if span is None else (span.latest_ns - span.earliest_ns) // 2,
+            dict(self._reads.rejected),
+            self._reads.waited_s,
         )
 
     # Clocks.

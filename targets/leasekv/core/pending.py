@@ -48,7 +48,7 @@ class PendingRead:
 
     ``paths`` are the ways still to be tried, ``path`` the one being tried. ``left_ns`` is what was left
     of the lease when it was checked; None where none was, or where none has an end. ``arrived_ns`` is on
-    the monotonic clock.
+    the monotonic clock, and so is ``waits_ns``, when it began to wait for the state machine.
     """
 
     key: Key
@@ -64,6 +64,7 @@ class PendingRead:
     ticket: int = 0
     index: int = 0
     left_ns: int | None = None
+    waits_ns: int = 0
 
 
 class Table:

@@ -19,6 +19,8 @@ from targets.leasekv.rules import counted_at_most
 from targets.leasekv.views import BootView, LossView, PromiseView
 
 if TYPE_CHECKING:
+    from targets.clock import Reading
+
     from .state import State
 
 
@@ -82,6 +84,14 @@ class Promise:
             return False
         now_ns = self._clock.now(state.moment)
         return now_ns is None or binds(PromiseView(now_ns, self._until_ns))
+
+    def remaining_ns(self, reading: Reading) -> int:
+        """Return how long it still binds at ``reading``, for people; 0 if it does not."""
+        left_ns = self.mono_until_ns - reading.mono_ns
+        now_ns = None if self._until_ns is None else self._clock.now(self._state.moment_of(reading))
+        if self._until_ns is not None and now_ns is not None:
+            left_ns = max(left_ns, self._until_ns - now_ns)
+        return max(0, left_ns)
 
     def look_again_ns(self) -> int:
         """Return when it may not bind any more, as far as the monotonic clock can tell."""

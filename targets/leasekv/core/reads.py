@@ -14,12 +14,13 @@ the policy says, every read sends one of its own.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from typing import TYPE_CHECKING, Any, Final
 
 from checker.events import ReadPath, Served
 from checker.evidence import IndexTold, Refused, ServedRead
 from targets.cluster import Role
+from targets.leasekv.buckets import Buckets
 from targets.leasekv.messages import Code, IndexReply, IndexRequest, Op, Response
 from targets.leasekv.views import (
     AnswerView,
@@ -54,11 +55,11 @@ _TICKETS_PER_BOOT: Final = 1 << 40
 
 
 class Reads:
-    """The reads of one node."""
+    """The reads of one node. ``rejected`` and ``waited_s`` count for whoever asks."""
 
     __slots__ = (
         "_asked_round", "_by_round", "_lease", "_replication", "_state", "_ticket", "_tickets",
-        "_writes", "table",
+        "_writes", "rejected", "table", "waited_s",
     )  # fmt: skip
 
     def __init__(
@@ -69,6 +70,8 @@ class Reads:
         self._replication = replication
         self._writes = writes
         self.table = Table()
+        self.rejected: Counter[Code] = Counter()
+        self.waited_s = Buckets()
         self._by_round: deque[PendingRead] = deque()
         self._asked_round = 0
         self._tickets: dict[int, PendingRead] = {}
@@ -229,6 +232,7 @@ class Reads:
         applied = self._state.applied_index
         for read in self.table.matching(lambda read: read.stage is Stage.APPLIED):
             if self._state.rules.applied_enough(AppliedView(applied, read.index)):
+                self.waited_s.add((self._state.reading.mono_ns - read.waits_ns) / 1e9)
                 self._serve(read, self._writes.seen(read.key))
 
     def found(self, read: PendingRead, value: Any) -> None:
@@ -268,6 +272,7 @@ class Reads:
         elif state.rules.applied_enough(AppliedView(state.applied_index, read.index)):
             self._serve(read, self._writes.seen(read.key))
         else:
+            read.waits_ns = state.reading.mono_ns
             self.table.wait(read, Stage.APPLIED)
 
     def _serve(self, read: PendingRead, value: Any) -> None:
@@ -299,6 +304,7 @@ class Reads:
             read.index = state.applied_index
             self._serve(read, self._writes.seen(read.key))
             return
+        self.rejected[said] += 1
         state.out.fact(Refused(state.term, said.value))
         state.out.reply(read.client, Response(read.id, said, None, state.leader))
 
