@@ -181,3 +181,9 @@ class Simulated(Protocol):
 
     def lease_ns(self, setup: Setup) -> int:
         """Return the length of a lease by the target's own rule, which sweeps hold it to."""
+
+    def promise_ns(self, setup: Setup) -> int | None:
+        """Return the length of what keeps the next lease from beginning, on a clock of its own.
+
+        None where what time it is decides that, and no clock's rate.
+        """

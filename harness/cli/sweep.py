@@ -98,10 +98,9 @@ def _told(
 
 
 def _cell(cell: drifting.Cell) -> str:
-    measured = "-" if cell.margin_ns is None else f"{cell.margin_ns / 1e6:.1f} ms"
     return (
         f"{cell.leader_ppm / 1e4:+7.2f}%  {cell.followers_ppm / 1e4:+8.2f}%  {cell.bounds:6.2f}"
-        f"  {cell.predicted_ns / 1e6:7.1f} ms  {measured:>10}"
+        f"  {_ms(cell.predicted_ns):>10}  {_ms(cell.margin_ns):>10}"
         f"  {cell.kind or cell.outcome.value}{'' if cell.counted is Outcome.PASS else ' !'}"
     )
 

@@ -10,7 +10,7 @@ from targets.target import Mode, Place, Setup, Simulated, Target, UnfitError
 from .config import ConfigError, Limits, NodeConfig, build_rules
 from .mistakes import MISTAKES
 from .policies import POLICIES
-from .rules import RULES_OFF, drift_safe_lease_ns
+from .rules import RULES_OFF
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -96,8 +96,16 @@ class LeaseKv:
         return SimCluster(node_config(setup), setup.weather, heap)
 
     def lease_ns(self, setup: Setup) -> int:
-        """Return the longest lease that is safe by rule L12."""
-        return drift_safe_lease_ns(node_config(setup).bounds)
+        """Return how long a lease of the policy is."""
+        config = node_config(setup)
+        return build_rules(config).lease_ns(config.bounds)
+
+    def promise_ns(self, setup: Setup) -> int | None:
+        """Return how long a promise is, or what a new leader waits out in its place: about E."""
+        config = node_config(setup)
+        if config.synced:
+            return None
+        return build_rules(config).promise_ns(config.bounds) or config.election_ns
 
 
 def node_config(setup: Setup) -> NodeConfig:

@@ -263,7 +263,20 @@ def test_a_lease_is_clean_at_the_bound_and_caught_beyond_the_edge() -> None:
     assert beyond.margin_ns is not None
     assert beyond.margin_ns < 0 < at_the_bound.margin_ns
     for each in (at_the_bound, beyond):
+        assert each.predicted_ns is not None
         assert 0 <= (each.margin_ns or 0) - each.predicted_ns < 10_000_000
+
+
+def test_a_grant_twice_as_long_has_twice_as_much_to_lose_and_a_time_service_nothing() -> None:
+    renewed, granted = (cell(name, 0, 2.0, (-1, 1), 50_000) for name in ("lease-renew", "lease-oneshot"))
+    assert renewed.predicted_ns is not None
+    assert granted.predicted_ns is not None
+    assert granted.predicted_ns < 2 * renewed.predicted_ns < 0
+    assert granted.outcome is Outcome.VIOLATION
+    told = cell("lease-interval", 0, 2.0, (-1, 1), 50_000)
+    assert (told.predicted_ns, told.outcome) == (None, Outcome.PASS)
+    assert told.margin_ns is not None
+    assert told.margin_ns > 0
 
 
 def test_a_longer_lease_costs_a_longer_silence() -> None:
