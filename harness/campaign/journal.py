@@ -6,6 +6,7 @@
       campaign.yaml   its entries, as a campaign file
       rows.jsonl      one run a line, on the disk before the next is told of
       summary.json    what it came to, once it ended
+      junit.xml       the same, for a CI server
       <run>/ ...      runs that were kept
 
 A campaign may end at any instant, by SIGKILL or for want of power: what has its line is done, and what
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 CAMPAIGN: Final = "campaign.yaml"
 SUMMARY: Final = "summary.json"
+JUNIT: Final = "junit.xml"
 SUMMARY_SCHEMA: Final = 1
 ROWS: Final = "rows.jsonl"
 ROWS_MAX_BYTES: Final = 1 << 30
@@ -92,11 +94,12 @@ class Journal:
         """Write down which campaign this is."""
         write_atomic(self.place / CAMPAIGN, campaign)
 
-    def conclude(self, summary: Mapping[str, Any]) -> None:
-        """Write down what it came to; a disk that refuses costs no more than this file."""
+    def conclude(self, summary: Mapping[str, Any], junit: bytes) -> None:
+        """Write down what it came to; a disk that refuses costs no more than these files."""
         whole = {"schema": SUMMARY_SCHEMA, "kind": "lantern-campaign", **summary}
         with contextlib.suppress(StoreError):
             write_atomic(self.place / SUMMARY, msgspec.json.format(msgspec.json.encode(whole)) + b"\n")
+            write_atomic(self.place / JUNIT, junit)
 
     def close(self) -> None:
         """Let others have the directory; idempotent."""

@@ -16,6 +16,9 @@ from harness.campaign.file import Read, from_file, going_on, of_matrix
 from harness.campaign.journal import CAMPAIGN, Journal
 from harness.campaign.matrix import RULE, catalog, seconds_of
 from harness.campaign.table import table
+from harness.ci.case import of_campaign
+from harness.ci.junit import junit, now
+from harness.ci.publish import publish
 from harness.plan import PlanError, Trust
 from targets.target import Place
 
@@ -146,6 +149,7 @@ def campaign(  # noqa: PLR0913 - one parameter an option
         raise click.UsageError(str(error)) from error
     if read.left_out:
         output.story(f"left out, for they make no plan: {', '.join(read.left_out)}")
+    began = now()
     journal = Journal(place)
     journal.save(whole)
     try:
@@ -154,14 +158,17 @@ def campaign(  # noqa: PLR0913 - one parameter an option
             running.resume()
             running.run()
         summary = running.summary()
-        journal.conclude(summary)
+        told = running.reckoning
+        cases = of_campaign(entries, running.rows, missed=told.missed, not_run=told.not_run)
+        journal.conclude(summary, junit(cases, began=began))
     finally:
         journal.close()
     if as_json:
         output.json({"runs": [msgspec.to_builtins(row) for row in running.rows], "summary": summary})
     else:
         output.result(table(running.rows, summary, planted_in(entries)))
-    return running.reckoning.outcome
+    publish(told.outcome, cases, say=output.story)
+    return told.outcome
 
 
 def _read(

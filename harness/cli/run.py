@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from msgspec.structs import replace
 
+from harness.ci.publish import publish
 from harness.plan import PlanError, Trust, plan_from
 from harness.report.summary import summary
 from harness.report.terminal import coloured_lines, plain_lines
+from harness.run.result import case_of
 from harness.run.run import run as run_plan
 from harness.store import rundir
 from harness.store.errors import NotARun
@@ -82,6 +84,7 @@ def run(
         raise click.UsageError(str(error)) from error
     result = run_plan(plan, store_dir=STORE, out=out, say=output.story)
     told = write_report(output, Path(result.directory))
+    publish(result.outcome, [case_of(plan, result)], say=output.story)
     if as_json:
         output.json(result.json)
         return result.outcome

@@ -19,7 +19,7 @@ from checker.oracles.result import OracleOutcome
 from targets.catalog import find
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from checker.oracles.result import OracleResult
     from checker.timeline import Timelines
@@ -69,6 +69,15 @@ def rules_of(convictions: Iterable[Conviction]) -> tuple[str, ...]:
     """Return the ids of the rules that are broken for certain."""
     certain = (each.rules[0] for each in convictions if each.certainty is Certainty.CERTAIN)
     return tuple(dict.fromkeys(certain))
+
+
+def only_known(told: Mapping[str, Any], known: Collection[str]) -> bool:
+    """Tell of a verdict's JSON whether all that was convicted are rules that are known to be broken.
+
+    A conviction that cannot name its rule is of none that is known.
+    """
+    broken = [set(each["rules"]) for each in told["convictions"]]
+    return bool(broken) and all(rules and rules <= set(known) for rules in broken)
 
 
 def as_json(convictions: Sequence[Conviction]) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness import program
+from harness.ci.case import Case, of_run
+from harness.ci.junit import ORIGIN, junit, now
 from harness.outcome import Outcome
 from harness.report import checked
 from harness.report.claims import units
@@ -16,7 +18,9 @@ from harness.report.rules import rule_lines
 from harness.report.title import title_of
 from harness.report.view import OracleLine, Proof, RunView
 from harness.store.errors import StoreError
+from harness.store.files import write_atomic
 from targets.catalog import find, is_file
+from targets.target import Place
 
 from . import convicted, figures, injected
 from .judge import Judgement, Seen, failed, oracle_json, words_of_keys
@@ -161,11 +165,23 @@ def written(
     """Put everything together and write verdict.json; a disk that refuses is part of the outcome."""
     result = result_of(plan, judged, seen, record=record, directory=directory.path)
     try:
-        directory.write_verdict(result.json)
+        put(directory, plan, result)
     except StoreError as error:
         told = failed(judged, f"the verdict could not be written: {error}")
         return result_of(plan, told, seen, record=record, directory=directory.path)
     return result
+
+
+def put(directory: RunDir, plan: Plan, result: RunResult) -> None:
+    """Write verdict.json and junit.xml; virtual time begins when no clock of ours says."""
+    directory.write_verdict(result.json)
+    began = ORIGIN if plan.on is Place.SIM else now()
+    write_atomic(directory.junit, junit([case_of(plan, result)], began=began))
+
+
+def case_of(plan: Plan, result: RunResult) -> Case:
+    """Return the run as a case of a CI server."""
+    return of_run(result.json, suite=plan.name, name=f"seed {plan.seed}")
 
 
 def _operations(judged: Judgement, seen: Seen) -> dict[str, dict[str, int]] | None:

@@ -30,7 +30,7 @@ from .drive_heap import Drive
 from .injected import schedule_of
 from .judge import Hearing, Judgement, Seen
 from .parts import make_conductor, observe, peer_links, peer_state
-from .result import RunResult, result_of, written
+from .result import RunResult, put, result_of, written
 from .stop import UNCHECKED, Stop
 from .where import make_client, make_simulated
 from .workloads import model_of
@@ -196,7 +196,7 @@ def keep(
     _write(directory, recording)
     plan, seen = recording.plan, recording.seen
     result = result_of(plan, judged, seen, record=recording.record, directory=directory.path)
-    directory.write_verdict(result.json)
+    put(directory, plan, result)
     return result
 
 

@@ -48,7 +48,7 @@ MADE_AT: Final = (1980, 1, 1, 0, 0, 0)
 """The zip format's oldest moment stands for "no matter when": equal runs give equal bytes."""
 
 ENVIRONMENT: Final = "environment.json"
-SINGLE: Final = ("plan.yaml", "schedule.yaml", "history.jsonl", "verdict.json", ENVIRONMENT)
+SINGLE: Final = ("plan.yaml", "schedule.yaml", "history.jsonl", "verdict.json", "junit.xml", ENVIRONMENT)
 BY_NODE: Final = {"evidence": ".jsonl", "logs": ".log", "metrics": ".prom"}
 _NODE: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 _NAME: Final = re.compile(

@@ -3,7 +3,7 @@
 ::
 
     runs/<time>-<name>/
-      plan.yaml  schedule.yaml  history.jsonl  verdict.json  report.html  environment.json
+      plan.yaml  schedule.yaml  history.jsonl  verdict.json  report.html  junit.xml  environment.json
       evidence/<node>.jsonl  logs/<node>.log  metrics/<node>.prom
 
 Two runs that begin within one second get different names. Making it takes nothing on trust: a name that
@@ -98,6 +98,11 @@ class RunDir:
         return self.path / "report.html"
 
     @property
+    def junit(self) -> Path:
+        """How it ended, for a CI server."""
+        return self.path / "junit.xml"
+
+    @property
     def evidence(self) -> Path:
         """The directory of each node's lease facts."""
         return self.path / "evidence"
@@ -147,7 +152,7 @@ class RunDir:
         """Leave what is small of a run that nobody needs whole: plan, schedule and verdict."""
         with contextlib.suppress(OSError):
             self.history.unlink(missing_ok=True)
-        for path in (self.evidence, self.logs):
+        for path in (self.evidence, self.logs, self.metrics):
             shutil.rmtree(path, ignore_errors=True)
 
     def remove(self) -> None:

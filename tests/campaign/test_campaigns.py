@@ -17,6 +17,7 @@ from harness.campaign.journal import Journal
 from harness.campaign.lease_length import length
 from harness.campaign.matrix import catalog
 from harness.campaign.row import Job, Row, row_of
+from harness.campaign.row import _real as real_row
 from harness.campaign.table import table
 from harness.campaign.workers import Lost
 from harness.outcome import Outcome
@@ -203,6 +204,23 @@ def test_only_the_first_of_the_expected_violations_is_kept(tmp_path: Path) -> No
     assert [row.run is not None for row in running.rows] == [True, False, False]
     kept = [path.name for path in (tmp_path / "campaign").iterdir() if path.is_dir()]
     assert kept == [str(running.rows[0].run).rsplit("/", 1)[-1]]
+
+
+@pytest.mark.parametrize(("first", "whole"), [(True, True), (False, False)])
+def test_of_real_runs_what_failed_is_whole_and_the_rest_small(
+    tmp_path: Path,
+    first: bool,  # noqa: FBT001
+    whole: bool,  # noqa: FBT001
+) -> None:
+    wrong = entry("wrong", Outcome.VIOLATION, FOUND)
+    right = entry("right", Outcome.PASS, SHORT)
+    for each, kept in ((wrong, whole), (right, False)):
+        row = real_row(Job(each, 0, first), each.plan(0), tmp_path)
+        directory = tmp_path / str(row.run)
+        names = {path.name for path in directory.iterdir()}
+        small = {"plan.yaml", "schedule.yaml", "verdict.json", "junit.xml", "environment.json"}
+        assert (row.outcome, small <= names) == (each.expected, True)
+        assert ({"history.jsonl", "evidence"} <= names) is kept
 
 
 def test_the_catalog_has_every_mistake_and_a_control_for_each_policy() -> None:
