@@ -1,0 +1,123 @@
+"""Every command of the documents does what a reader expects of it: it runs, and ends as it should.
+
+What takes minutes is asked for less: fewer seconds of load, one seed, one name. Names that stand for
+something of the reader's (`runs/...`, `FILE.yaml`) are given something to stand for.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Final
+
+import click
+import pytest
+from docs_commands import PAGES, ROOT, Command, all_commands, mentions
+
+from harness.cli.verbs import lantern as program
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RUN_S_MAX = 110.0
+LESS: Final = {
+    "run": ("--time", "3", "--rate", "60", "--allow", "not-exercised"),
+    "campaign": ("--seeds", "1", "--only", "role-only-read"),
+    "replay": ("--times", "1"),
+    "serve": ("--help",),  # it would serve for ever
+}
+"""Options that make a command small, by verb; the last of two equal options counts."""
+PLACES: Final = {
+    "RUN_DIR": "runs/planted",
+    "runs/...": "runs/planted",
+    "runs/20250101T120000-lease-renew": "runs/planted",
+    "runs/*/": "runs/planted/",
+    "FILE.yaml": "small.yaml",
+    "docs/examples/campaign.yaml": "small.yaml",
+}
+"""What the documents' names stand for here."""
+ELSEWHERE: Final = {
+    "--compose": "tests/attach",
+    "my_client.py": "tests/attach",
+    "docker": "tests/catalog/test_mistakes_docker.py",
+    "etcd": "tests/docker",
+    "--scheduler": "tests/campaign",
+    "--resume": "tests/campaign",
+    "sweep": "tests/campaign",
+}
+"""Words of commands that need an engine or other machines, and the tests that run their like."""
+ENDS: Final = {0: "as meant", 1: "a violation", 7: "a campaign of one seed finds no mistake but by luck"}
+"""How a command may end; what it shows beyond that other tests say."""
+SMALL: Final = """\
+schema: 1
+plan: {on: sim, rate: 60, time: 4, allow: not-exercised}
+runs:
+  - {name: role-only-read, plan: {mistake: role-only-read, time: 10, rate: 100}}
+"""
+
+
+def small(command: Command) -> tuple[str, ...]:
+    return (*(PLACES.get(word, word) for word in command.words), *LESS.get(command.words[0], ()))
+
+
+HERE: Final = {small(each): each for each in all_commands() if not ELSEWHERE.keys() & set(each.words)}
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory as a reader's, in which somebody has run something before."""
+    place = tmp_path_factory.mktemp("reader")
+    (place / "docs").symlink_to(ROOT / "docs")
+    (place / "nemesis").symlink_to(ROOT / "nemesis")
+    (place / "small.yaml").write_text(SMALL, "utf-8")
+    planted = ["--mistake", "role-only-read", "--on", "sim", "--time", "10", "--rate", "100"]
+    assert run(place, "run", *planted, "--out", "runs/theirs") == 1
+    assert run(place, "convert", "runs/theirs", "theirs.edn") == 0
+    assert run(place, "pack", "runs/theirs", "theirs.lantern.zip") == 0
+    (place / "runs/theirs").rename(place / "runs/planted")
+    return place
+
+
+def run(place: Path, *arguments: str) -> int:
+    end = subprocess.run(
+        [sys.executable, "-P", "-m", "harness.cli.main", *arguments],
+        cwd=place,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=RUN_S_MAX,
+        check=False,
+    )
+    said = end.stderr.decode(errors="replace")
+    assert "Traceback" not in said, said
+    assert end.returncode in ENDS, f"exit code {end.returncode}: {said[-2000:]}"
+    return end.returncode
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("words", HERE, ids=map(str, HERE.values()))
+def test_a_documented_command_runs(words: tuple[str, ...], reader: Path, tmp_path: Path) -> None:
+    place = tmp_path / "reader"
+    shutil.copytree(reader, place, symlinks=True)
+    run(place, *words)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_verbs_and_options_that_a_page_mentions_exist(page: Path) -> None:
+    for mention in mentions(page):
+        words = [word for word in mention.words if not word.startswith("-")]
+        verb = verb_of(program, words, str(mention))
+        known = {option for parameter in verb.params for option in parameter.opts} | {"--help"}
+        assert known.issuperset(word for word in mention.words if word.startswith("--")), str(mention)
+
+
+def verb_of(group: click.Command, words: list[str], mention: str) -> click.Command:
+    """Return what these words name below a group, where `a|b` names two; fail on one that is not there."""
+    if not (isinstance(group, click.Group) and words):
+        return group
+    found = {name: group.get_command(click.Context(group), name) for name in words[0].split("|")}
+    for name, verb in found.items():
+        assert verb is not None, f"{mention}: there is no `{name}`"
+    last = list(found.values())[-1]
+    assert last is not None
+    return verb_of(last, words[1:], mention)
