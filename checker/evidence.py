@@ -60,7 +60,8 @@ class ServedRead(msgspec.Struct, frozen=True, tag="serve", tag_field="fact", omi
 
     ``arrived_ns`` is when the request came, on the monotonic clock; ``round`` the first round whose
     acknowledgement it waited for, ``ticket`` that under which it asked its leader for an index, as far
-    as it did. Evidence of older nodes has none of the three.
+    as it did; ``seen_index`` the last entry of the log that the value may come from. Evidence of older
+    nodes has none of the four.
     """
 
     term: int
@@ -71,6 +72,7 @@ class ServedRead(msgspec.Struct, frozen=True, tag="serve", tag_field="fact", omi
     arrived_ns: int | None = None
     round: int | None = None
     ticket: int | None = None
+    seen_index: int | None = None
 
 
 class IndexTold(msgspec.Struct, frozen=True, tag="index", tag_field="fact"):
@@ -167,6 +169,27 @@ class GrantAcked(msgspec.Struct, frozen=True, tag="grant_acked", tag_field="fact
     peer: str
 
 
+class Appended(msgspec.Struct, frozen=True, tag="append", tag_field="fact"):
+    """A leader that is told the time appended the entry at ``index``, then: in this span of true time.
+
+    ``key`` is what the entry is about, None if nothing.
+    """
+
+    term: int
+    index: int
+    key: Any
+    earliest_ns: int
+    latest_ns: int
+
+
+class Dated(msgspec.Struct, frozen=True, tag="dated", tag_field="fact"):
+    """A client was told that its entry at ``index`` is done, and that this is its timestamp."""
+
+    term: int
+    index: int
+    stamp_ns: int
+
+
 class Applied(msgspec.Struct, frozen=True, tag="apply", tag_field="fact"):
     """The state machine has applied every entry up to ``index``, whose entry has ``entry_term``.
 
@@ -240,11 +263,22 @@ class Configured(msgspec.Struct, frozen=True, tag="config", tag_field="fact"):
 
 
 class Synced(msgspec.Struct, frozen=True, tag="sync", tag_field="fact"):
-    """The node's time service told it that the true time was in this span, both ends included."""
+    """The node's time service told it that the true time was in this span, both ends included.
+
+    ``read_ns`` is what its monotonic clock showed then; evidence of older nodes does not tell.
+    """
 
     term: int
     earliest_ns: int
     latest_ns: int
+    read_ns: int | None = None
+
+
+class Slept(msgspec.Struct, frozen=True, tag="sleep", tag_field="fact"):
+    """Since the step before, boot time went on for ``size_ns`` longer than monotonic time did."""
+
+    term: int
+    size_ns: int
 
 
 class ClockAnomaly(msgspec.Struct, frozen=True, tag="anomaly", tag_field="fact"):
@@ -269,6 +303,8 @@ Fact = (
     | RoundAcked
     | GrantAsked
     | GrantAcked
+    | Appended
+    | Dated
     | Applied
     | SessionBegan
     | SessionEnded
@@ -278,6 +314,7 @@ Fact = (
     | Transferred
     | Configured
     | Synced
+    | Slept
     | ClockAnomaly
 )
 

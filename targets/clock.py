@@ -28,3 +28,7 @@ class Reading(msgspec.Struct, frozen=True):
         if self.boot_ns is None or before.boot_ns is None:
             return self.mono_ns - before.mono_ns
         return self.boot_ns - before.boot_ns
+
+    def slept_ns(self, before: Reading) -> int:
+        """Return how long monotonic time stood still since ``before``, as far as boot time tells."""
+        return self.passed_ns(before) - (self.mono_ns - before.mono_ns)

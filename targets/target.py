@@ -84,6 +84,11 @@ class Mistake(msgspec.Struct, frozen=True, kw_only=True):
     voters: int = 0
     brings: Mapping[str, Any] = {}
 
+    @property
+    def breaks(self) -> frozenset[str]:
+        """The rules that a run with it may break; whatever is switched off for it is among them."""
+        return frozenset({self.rule, *self.also_breaks, *self.also_off})
+
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
     """What a plan tells its target, in the words of a plan: `harness.plan.Plan` explains them."""

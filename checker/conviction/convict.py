@@ -1,10 +1,11 @@
 """From a violation to the rule it broke.
 
 An answer is taken apart in the order in which it came about: the grounds of its index (`indexes`), the
-lease it rested on (`leases`), and, if a right node would have answered too, what should have kept a
-newer leader away while that lease lived: promises (`promises`) or, where voting is free, its waiting
-(`waits`). The first that contradicts a rule convicts it. Only contradictions that this very answer rests
-on count: what else went wrong in the run convicts nobody.
+lease it rested on (`leases`, `log_leases`), and, if a right node would have answered too, what should
+have kept a newer leader away while that lease lived: promises (`promises`) or, where voting is free, its
+waiting (`waits`). At last comes what all of this rests on, that nobody forgets what it said (`memory`).
+The first that contradicts a rule convicts it. Only contradictions that this very answer rests on count:
+what else went wrong in the run convicts nobody.
 
 If nothing is contradicted, that is said, with what leases, promises and votes there were, and whether a
 clock ran beyond the declared bound: no rule holds beyond it.
@@ -12,18 +13,23 @@ clock ran beyond the declared bound: no rule holds beyond it.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from checker.evidence import ServedRead
+from checker.evidence import OwnClock, ServedRead
 from checker.oracles.clock_audit import clock_audit
 from checker.oracles.result import OracleOutcome
 
 from .around import around
+from .dates import date_breaches
 from .indexes import index_breaches
 from .leases import Judged, judged_checks, lease_breaches
+from .log_leases import LogLeases
+from .memory import memory_breaches
 from .owed import Family
 from .promises import promise_breaches
 from .said import Breach, Certainty, Conviction, of_breach
+from .spans import Spans
 from .waits import wait_breaches
 
 if TYPE_CHECKING:
@@ -50,42 +56,82 @@ def convict(timelines: Timelines, owed: Owed, incidents: Sequence[Incident]) -> 
 
 
 class Court:
-    """The evidence of a run, and what is owed; lease checks are recounted once."""
+    """The evidence of a run, and what is owed; what is recounted is recounted once."""
 
     def __init__(self, timelines: Timelines, owed: Owed) -> None:
         self.timelines = timelines
         self.owed = owed
-        self._judged: dict[str, list[Judged]] = {}
+        self._spans = {node: Spans(timeline, owed.drift_ppm) for node, timeline in timelines.items()}
+
+    @cached_property
+    def _checks(self) -> dict[str, list[Judged]]:
+        return {
+            node: judged_checks(timeline, self._spans[node], self.owed)
+            for node, timeline in self.timelines.items()
+        }
+
+    @cached_property
+    def _log_leases(self) -> LogLeases:
+        return LogLeases(self.timelines, self._spans, self.owed)
 
     def breaches(self, incident: Incident) -> list[Breach]:
         """Return the contradictions that an incident rests on."""
-        timelines, owed, node = self.timelines, self.owed, incident.node
-        if incident.served is not None and Family.INDEX in owed.families:
-            found = index_breaches(timelines, node, incident.served, owed)
-            if found:
-                return found
-        if Family.LEASE not in owed.families or not incident.checks or not self._by_lease(incident):
+        return (
+            self._of_the_index(incident)
+            or self._of_the_lease(incident)
+            or self._of_the_date(incident)
+            or self._of_memory(incident)
+        )
+
+    def _of_the_index(self, incident: Incident) -> list[Breach]:
+        if incident.served is None or Family.INDEX not in self.owed.families:
             return []
+        return index_breaches(self.timelines, incident.node, incident.served, self.owed)
+
+    def _of_the_lease(self, incident: Incident) -> list[Breach]:
+        owed = self.owed
+        spans_missing = owed.clock is OwnClock.INTERVAL and not self._spans[incident.node].told
+        if not incident.checks or not self._by_lease(incident) or spans_missing:
+            return []
+        if Family.LOG in owed.families:
+            return self._of_the_log_lease(incident)
+        if Family.LEASE not in owed.families:
+            return []
+        timelines, node = self.timelines, incident.node
         found = lease_breaches(
             timelines,
             node,
-            self._checks(),
+            self._checks,
+            spans=self._spans[node],
             owed=owed,
             places=incident.checks,
             own_ns=incident.own_ns,
         )
         last, until_ns = incident.checks[-1], incident.at_true_ns
         if not found and Family.PROMISE in owed.families:
-            found = promise_breaches(timelines, node, last, until_true_ns=until_ns, owed=owed)
+            found = promise_breaches(
+                timelines, node, last, spans=self._spans, until_true_ns=until_ns, owed=owed
+            )
         if not found and Family.WAIT in owed.families:
             found = wait_breaches(timelines, node, last, until_true_ns=until_ns, owed=owed)
         return found
 
-    def _checks(self) -> dict[str, list[Judged]]:
-        if not self._judged:
-            for node, timeline in self.timelines.items():
-                self._judged[node] = judged_checks(timeline, self.owed)
-        return self._judged
+    def _of_the_log_lease(self, incident: Incident) -> list[Breach]:
+        if incident.served is None:
+            return []
+        return self._log_leases.breaches(
+            incident.node, incident.checks, incident.served, incident.at_true_ns
+        )
+
+    def _of_the_date(self, incident: Incident) -> list[Breach]:
+        if Family.COMMIT_WAIT not in self.owed.families or not self._spans[incident.node].told:
+            return []
+        return list(date_breaches(self.timelines, incident, self._spans))
+
+    def _of_memory(self, incident: Incident) -> list[Breach]:
+        if Family.MEMORY not in self.owed.families:
+            return []
+        return memory_breaches(self.timelines, until_true_ns=incident.at_true_ns)
 
     def _by_lease(self, incident: Incident) -> bool:
         if incident.served is None:

@@ -18,7 +18,7 @@ import msgspec
 from checker.evidence import Booted, Configured, Granted, Refused, SessionBegan, SessionEnded, Stored
 from checker.values import show, tag
 
-from .said import Breach
+from .said import Breach, first_of_each
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
@@ -31,10 +31,7 @@ SEVERAL = 2
 
 def fence_breaches(timelines: Timelines) -> list[Breach]:
     """Return what is contradicted, once for each rule, the first of it."""
-    first: dict[tuple[str, ...], Breach] = {}
-    for breach in (*_grants(timelines), *_accepted(timelines)):
-        first.setdefault(breach.rules, breach)
-    return list(first.values())
+    return first_of_each((*_grants(timelines), *_accepted(timelines)))
 
 
 def _grants(timelines: Timelines) -> Iterator[Breach]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from checker.evidence import Checked, ServedRead
+from checker.evidence import Appended, Checked, Dated, ServedRead
 from checker.oracles.result import OracleOutcome
 from checker.proof import explain, served_line
 
@@ -27,7 +27,8 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     """``checks`` are the places of the granted checks that it may rest on, ``served`` of the answer.
 
     ``at_true_ns`` is when it was over at the latest; ``own_ns`` when the lease is asked about, on the
-    node's monotonic clock, if that is not at the check.
+    node's monotonic clock, if that is not at the check. ``dated`` are the places of what bears on a
+    timestamp that is out of order.
     """
 
     node: str
@@ -36,6 +37,7 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     served: int | None
     at_true_ns: int
     own_ns: int | None = None
+    dated: tuple[int, ...] = ()
 
 
 def of_history(violation: Violation, timelines: Timelines) -> list[Incident]:
@@ -92,8 +94,22 @@ def _of_finding(kind: str, finding: Finding, timelines: Timelines) -> Incident |
             return _of_lease(timelines, holder, term, (start_ns, end_ns))
         case "invariant", (start_ns, end_ns), (node,), (*_, term):
             return _of_line(timelines[node], term, (start_ns, end_ns))
+        case "timestamp-order", during_ns, (*_, node), _ if during_ns is not None:
+            return _of_dates(timelines, node, during_ns)
         case _:
             return None
+
+
+def _of_dates(timelines: Timelines, node: str, during_ns: tuple[int, int]) -> Incident:
+    """Return what a node dated and told of meanwhile; the instants are the history's."""
+    timeline = timelines[node]
+    start_ns, end_ns = (timelines.origin_ns + instant_ns for instant_ns in during_ns)
+    places = [
+        place
+        for place in timeline.turns(Appended, Dated)
+        if timeline.after_ns[place] >= start_ns and timeline.before_ns[place] <= end_ns
+    ]
+    return Incident(node=node, term=0, checks=(), served=None, at_true_ns=end_ns, dated=tuple(places))
 
 
 def _of_line(timeline: Timeline, term: int, during_ns: tuple[int, int]) -> Incident:

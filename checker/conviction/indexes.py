@@ -4,12 +4,14 @@ Kept, a read that a node answers rests on an index that covers everything commit
 arrived. A leader takes its commit index, once an entry of its own term is committed (L1, R1; older ones
 may be missing before), and as of this read's arrival (R4). Without a lease it waits for a majority to
 acknowledge (R5) a round that was sent after the arrival (R2). A follower is told such an index by its
-leader, under a ticket. Then the state machine must have come that far (R6). A node that cannot have all
-of this says so (R7); so an answer without grounds breaks R7 if the node had tried and failed (its time
-was up, leadership was lost, there was no leader to ask), and R5 if it could have gone on asking.
+leader, under a ticket. Then the state machine must have come that far (R6), and what is read is what was
+applied, nothing behind it in the log (L5). A node that cannot have all of this says so (R7); so an
+answer without grounds breaks R7 if the node had tried and failed (its time was up, leadership was lost,
+there was no leader to ask), and R5 if it could have gone on asking.
 
-R3 (the leader makes the ids of rounds) is not told apart from R2: a reused id shows as a round that was
-sent before the read arrived.
+An id belongs to one request (R3). One that a follower uses again shows in an index that was told before
+the read arrived. Of rounds R3 is not told apart from R2: a reused id shows as a round that was sent
+before the read arrived.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from .quorum import Electorate, of
 from .said import Breach
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from checker.timeline import FactT, Timeline, Timelines
 
@@ -72,6 +74,13 @@ class _Answer:
                 "no-applied-wait",
             )
             return
+        if isinstance(what, ServedRead) and (what.seen_index or 0) > what.applied_index:
+            said = (
+                f"seeing its log up to index {what.seen_index}, when what was committed and applied"
+                f" ended at {what.applied_index}"
+            )
+            yield self._breach(("L5",), said, "dirty-read")
+            return
         grounds = "readindex" if isinstance(what, IndexTold) else what.path
         match grounds:
             case "lease":
@@ -103,7 +112,9 @@ class _Answer:
         applied = _last(self.timeline, Applied, self.place, self._boot)
         reached = what.applied_index if isinstance(what, ServedRead) else applied and applied.index
         newest_term = 0 if applied is None else applied.entry_term
-        barred = Family.BARRIER in self.owed.families and newest_term < what.term
+        # The barrier is a leader's: who leads that term no more has no business with its index (L6).
+        leads = _leads(self.timeline, self.place, what.term)
+        barred = Family.BARRIER in self.owed.families and leads and newest_term < what.term
         if barred and index <= (reached or 0):
             rule = "L1" if self._by_lease() else "R1"
             last = "none" if applied is None else f"one of term {newest_term}"
@@ -174,7 +185,7 @@ class _Answer:
     def _electorate(self) -> Electorate:
         """Return who had to confirm it, as the node's log had it."""
         config = _last(self.timeline, Configured, self.place)
-        return Electorate(self.owed.nodes) if config is None else of(config)
+        return Electorate(self.owed.voters) if config is None else of(config)
 
     def _acknowledged(self) -> dict[str, tuple[int, int]]:
         """Return each peer's newest acknowledged round of this term, and its line."""
@@ -244,6 +255,10 @@ class _Answer:
             if (fact.peer, fact.ticket) == (self.node, what.ticket)
             and timeline.before_ns[at] <= self.timeline.after_ns[self.place]
         ]
+        reused = list(self._told_before(what.arrived_ns, told))
+        if reused:
+            yield from reused
+            return
         given = [(node, at, fact.read_index) for node, at, fact in told if fact.read_index is not None]
         if not given and told:
             node, _, fact = told[-1]
@@ -262,6 +277,25 @@ class _Answer:
         every = [list(_Answer(self.timelines, node, at, self.owed).breaches()) for node, at, _ in given]
         if all(every):
             yield from every[0]
+
+    def _told_before(
+        self, arrived_own_ns: int, told: Sequence[tuple[str, int, IndexTold]]
+    ) -> Iterator[Breach]:
+        """R3: all that told it this index had done so before the read arrived, under its ticket."""
+        arrived_ns, _ = self.timeline.reached(arrived_own_ns, self.timeline.boot_at(self.place))
+        same = [
+            (node, self.timelines[node].after_ns[at])
+            for node, at, fact in told
+            if fact.read_index == self.what.read_index
+        ]
+        if arrived_ns is None or not same or any(told_ns >= arrived_ns for _, told_ns in same):
+            return
+        node, told_ns = same[-1]
+        said = (
+            f"by index {self.what.read_index}, which {node} had told it under the same ticket at least"
+            f" {_ms(arrived_ns - told_ns)} before the read arrived"
+        )
+        yield self._breach(("R3",), said, "readindex-ack-reuse")
 
 
 def _last(timeline: Timeline, kind: type[FactT], place: int, since: int = 0) -> FactT | None:

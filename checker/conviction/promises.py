@@ -9,28 +9,51 @@ A vote tells what the voter then took its promise to be. So three stories differ
 bound and voted (F2, F3); it took the promise for over though it had written a later end (F5); what it
 had written was too short, or nothing at all (F1). Evidence without that field cannot tell the first from
 the second.
+
+Where grants are asked for one by one, a grant is what a promise is (S2), and heartbeats do not touch it
+(S5). Where instants are spans of true time, `span_promises` holds promises against them.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from checker.evidence import Booted, Checked, OwnClock, Promised, RoundAcked, RoundSent, Voted
+from checker.evidence import (
+    Booted,
+    Checked,
+    GrantAcked,
+    GrantAsked,
+    OwnClock,
+    Promised,
+    RoundAcked,
+    RoundSent,
+    Voted,
+)
 from checker.oracles.promise import supporters
 from checker.timeline import MS
 
-from .said import Breach
+from .owed import Family
+from .said import Breach, first_of_each
+from .span_promises import Vow, span_vote_breach
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from checker.timeline import Timeline, Timelines
 
     from .owed import Owed
+    from .span_promises import Found
+    from .spans import Spans
 
 
 def promise_breaches(
-    timelines: Timelines, node: str, check: int, *, until_true_ns: int, owed: Owed
+    timelines: Timelines,
+    node: str,
+    check: int,
+    *,
+    spans: Mapping[str, Spans],
+    until_true_ns: int,
+    owed: Owed,
 ) -> list[Breach]:
     """Return the broken promises behind a lease: votes for a later term, cast before ``until_true_ns``.
 
@@ -39,7 +62,7 @@ def promise_breaches(
     """
     fact = timelines[node].lines[check].what
     assert isinstance(fact, Checked)
-    owing = supporters(timelines[node], check, owed.nodes)
+    owing = supporters(timelines[node], check, owed.voters)
     found = [
         breach
         for voter in sorted(owing & set(timelines))
@@ -47,74 +70,96 @@ def promise_breaches(
         if vote.granted and not vote.pre and not vote.token
         if vote.term > fact.term and vote.candidate != node
         if timelines[voter].before_ns[place] <= until_true_ns
-        for breach in vote_breaches(timelines, voter, place, vote, owed=owed, holder=node, check=check)
+        for breach in vote_breaches(
+            timelines, voter, place, vote, spans=spans[voter], owed=owed, holder=node, check=check
+        )
     ]
-    return _first_of_each(found)
-
-
-def _first_of_each(found: list[Breach]) -> list[Breach]:
-    """Two voters that break one rule are one conviction: the first to vote stands for both."""
-    kept: dict[tuple[str, ...], Breach] = {}
-    for breach in found:
-        kept.setdefault(breach.rules, breach)
-    return list(kept.values())
+    return first_of_each(found)  # two voters that break one rule are one conviction
 
 
 def vote_breaches(
-    timelines: Timelines, voter: str, place: int, vote: Voted, *, owed: Owed, holder: str, check: int
+    timelines: Timelines,
+    voter: str,
+    place: int,
+    vote: Voted,
+    *,
+    spans: Spans,
+    owed: Owed,
+    holder: str,
+    check: int,
 ) -> Iterator[Breach]:
     """Yield what one vote breaks."""
     timeline = timelines[voter]
-    own_ns = timeline.lines[place].own_ns
-    boot = timeline.boot_at(place)
-    made = [
-        (timeline.lines[at].own_ns, fact)
-        for at, fact in timeline.facts(Promised)
-        if boot.first <= at < place
-    ]
-    other = next((fact.clock for _, fact in made if fact.clock is not OwnClock.MONOTONIC), None)
-    written_ns = max(
-        (fact.until_ns for _, fact in made if fact.clock is OwnClock.MONOTONIC), default=None
-    )
-    owed_ns = max((given_ns + owed.election_ns for given_ns, _ in made), default=None)
-    himself = vote.candidate == voter
-    whom = "itself" if himself else vote.candidate
-    at = timelines.at(timeline.before_ns[place])
-    who = f"{voter} voted for {whom} in term {vote.term} {at} into the run"
-
-    def breach(rules: tuple[str, ...], what: str, *looks_like: str) -> Breach:
-        said = f"{who}, {what}"
-        return Breach(rules=rules, node=voter, term=vote.term, sentence=said, looks_like=looks_like)
-
-    ignored = "F3" if himself else "F2"
-    if other is not None and owed_ns is not None and own_ns < owed_ns:
-        left = f"{_ms(owed_ns - own_ns)} of it were left on its monotonic clock"
-        what = f"having measured its promise on its {other} clock: {left}"
-        yield breach(("L13",), what, "promise-wall-clock")
+    vow = Vow(timeline, place, vote, spans, owed)
+    first = timeline.boot_at(place).first
+    made = [(at, fact) for at, fact in timeline.facts(Promised) if first <= at < place]
+    found = _of_another_clock(vow, made)
+    if found is None:
+        by_spans = owed.clock is OwnClock.INTERVAL
+        found = span_vote_breach(vow, made) if by_spans else _of_the_promise(vow, made)
+    if found is None and _unwritten(timelines, voter, place, owed=owed, holder=holder, check=check):
+        said = f"having acknowledged a round of {holder} less than E before without any promise"
+        found = ("F1",), said
+    if found is None:
+        found = _of_the_boot(vow, first)
+    if found is None:
         return
-    if written_ns is not None and own_ns < written_ns:
-        left = f"its promise of silence had {_ms(written_ns - own_ns)} to run on its own clock"
-        if vote.bound_until_ns is None:
-            yield breach((ignored, "F5"), left, "vote-ignores-promise", "disconnect-clears-promise")
-        elif vote.bound_until_ns > own_ns:
-            yield breach((ignored,), f"knowing that {left}", "vote-ignores-promise")
-        else:
-            yield breach(
-                ("F5",),
-                f"taking its promise for over, when {left}",
-                "disconnect-clears-promise",
-            )
-    elif owed_ns is not None and own_ns < owed_ns:
-        what = f"having promised too little: {_ms(owed_ns - own_ns)} of E were left since its last round"
-        yield breach(("F1",), what, "promise-too-short")
-    elif _unwritten(timelines, voter, place, owed=owed, holder=holder, check=check):
-        what = f"having acknowledged a round of {holder} less than E before without any promise"
-        yield breach(("F1",), what)
-    elif (
-        since_ns := _since_boot(timeline, boot.first, own_ns)
-    ) is not None and since_ns < owed.election_ns:
-        what = f"{_ms(since_ns)} after it booted, when it could not know what it had promised"
-        yield breach(("F4",), what, "restart-forgets-promise")
+    rules, said, *looks_like = found
+    whom = "itself" if vote.candidate == voter else vote.candidate
+    at = timelines.at(timeline.before_ns[place])
+    yield Breach(
+        rules=tuple(dict.fromkeys(map(owed.called, rules))),
+        node=voter,
+        term=vote.term,
+        sentence=f"{voter} voted for {whom} in term {vote.term} {at} into the run, {said}",
+        looks_like=tuple(looks_like),
+    )
+
+
+def _of_another_clock(vow: Vow, made: Sequence[tuple[int, Promised]]) -> Found | None:
+    """L13: a promise on a clock that none is owed on, not over by the monotonic one."""
+    known = {OwnClock.MONOTONIC, vow.owed.clock}
+    other = next((fact.clock for _, fact in made if fact.clock not in known), None)
+    left_ns = _owed_ns(vow, made) - vow.own_ns
+    if other is None or left_ns <= 0:
+        return None
+    left = f"{_ms(left_ns)} of it were left on its monotonic clock"
+    return ("L13",), f"having measured its promise on its {other} clock: {left}", "promise-wall-clock"
+
+
+def _of_the_promise(vow: Vow, made: Sequence[tuple[int, Promised]]) -> Found | None:
+    """F1, F2, F3, F5: what it had written, what it took that for, and what it should have written."""
+    written = [fact.until_ns for _, fact in made if fact.clock is OwnClock.MONOTONIC]
+    left_ns = max(written, default=vow.own_ns) - vow.own_ns
+    if left_ns <= 0:
+        left_ns = _owed_ns(vow, made) - vow.own_ns
+        if left_ns <= 0:
+            return None
+        said = f"having promised too little: {_ms(left_ns)} of it were owed since its last round"
+        return ("F1",), said, "promise-too-short"
+    left = f"its promise of silence had {_ms(left_ns)} to run on its own clock"
+    shortened = ("S2", "S5") if Family.GRANT in vow.owed.families else ("F5",)
+    if vow.vote.bound_until_ns is None:
+        looks_like = ("vote-ignores-promise", "disconnect-clears-promise")
+        return (vow.ignored, *shortened), left, *looks_like
+    if vow.vote.bound_until_ns > vow.own_ns:
+        return (vow.ignored,), f"knowing that {left}", "vote-ignores-promise"
+    return shortened, f"taking its promise for over, when {left}", "disconnect-clears-promise"
+
+
+def _owed_ns(vow: Vow, made: Sequence[tuple[int, Promised]]) -> int:
+    """Return when, on the monotonic clock, the longest promise ends that was owed at these places."""
+    ends = (vow.timeline.lines[at].own_ns + vow.owed.promise_ns for at, _ in made)
+    return max(ends, default=vow.own_ns)
+
+
+def _of_the_boot(vow: Vow, first: int) -> Found | None:
+    """F4: it votes, having lived before, too soon after it booted."""
+    since_ns = _since_boot(vow.timeline, first, vow.own_ns)
+    if since_ns is None or since_ns >= vow.owed.promise_ns:
+        return None
+    said = f"{_ms(since_ns)} after it booted, when it could not know what it had promised"
+    return ("F4",), said, "restart-forgets-promise"
 
 
 def _since_boot(timeline: Timeline, first: int, own_ns: int) -> int | None:
@@ -137,20 +182,29 @@ def _unwritten(
     lease = leader.lines[check].what
     assert isinstance(lease, Checked)
     written = {(fact.term, fact.round) for _, fact in timeline.facts(Promised) if fact.holder == holder}
-    sent = {
-        fact.round: leader.before_ns[at]
-        for at, fact in leader.facts(RoundSent)
-        if fact.term == lease.term and at < check
-    }
+    sent, acked = _asked(leader, owed)
     voted_ns = timeline.after_ns[place]
     return any(
-        fact.term == lease.term
-        and fact.peer == voter
+        term == lease.term
+        and peer == voter
         and at < check
-        and (fact.term, fact.round) not in written
-        and voted_ns < sent.get(fact.round, -owed.promise_true_ns) + owed.promise_true_ns
-        for at, fact in leader.facts(RoundAcked)
+        and (term, number) not in written
+        and voted_ns < sent.get((term, number), -owed.promise_true_ns) + owed.promise_true_ns
+        for at, term, number, peer in acked
     )
+
+
+def _asked(
+    leader: Timeline, owed: Owed
+) -> tuple[dict[tuple[int, int], int], list[tuple[int, int, int, str]]]:
+    """Return when what asks for promises was sent, by term and number; and who acknowledged what."""
+    if Family.GRANT in owed.families:
+        asked = [(at, fact.term, fact.seq) for at, fact in leader.facts(GrantAsked)]
+        acked = [(at, fact.term, fact.seq, fact.peer) for at, fact in leader.facts(GrantAcked)]
+    else:
+        asked = [(at, fact.term, fact.round) for at, fact in leader.facts(RoundSent)]
+        acked = [(at, fact.term, fact.round, fact.peer) for at, fact in leader.facts(RoundAcked)]
+    return {(term, number): leader.before_ns[at] for at, term, number in asked}, acked
 
 
 def _ms(length_ns: int) -> str:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class Certainty(StrEnum):
@@ -32,6 +36,14 @@ class Breach(msgspec.Struct, frozen=True, kw_only=True):
     term: int
     sentence: str
     looks_like: tuple[str, ...] = ()
+
+
+def first_of_each(found: Iterable[Breach]) -> list[Breach]:
+    """Return the first breach of each rule: it stands for the others."""
+    kept: dict[tuple[str, ...], Breach] = {}
+    for breach in found:
+        kept.setdefault(breach.rules, breach)
+    return list(kept.values())
 
 
 class Conviction(msgspec.Struct, frozen=True, kw_only=True):

@@ -76,7 +76,7 @@ def _winner(timelines: Timelines, lead: Leadership, committed: int, *, owed: Owe
     """W2: the least that it was told, by whichever majority it was."""
     votes = _votes(timelines, lead)
     own = votes.pop(lead.node, None)
-    needed = len(owed.nodes) // 2
+    needed = len(owed.voters) // 2
     if own is None or len(votes) < needed or needed == 0:
         return
     timeline = timelines[lead.node]
@@ -101,7 +101,7 @@ def _voters(
     timelines: Timelines, lead: Leadership, *, owed: Owed, holder: str, check: int
 ) -> Iterator[Breach]:
     """W1: what each voter behind the old lease had to say, and said."""
-    owing = supporters(timelines[holder], check, owed.nodes)
+    owing = supporters(timelines[holder], check, owed.voters)
     for voter, (place, vote) in sorted(_votes(timelines, lead).items()):
         sent_ns = _last_acknowledged(timelines, holder, check, voter) if voter in owing else None
         if sent_ns is None:

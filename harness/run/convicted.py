@@ -35,11 +35,14 @@ def owed(plan: Plan) -> Owed | None:
         return None
     return Owed(
         nodes=plan.node_names,
+        voters=plan.voter_names,
         families=terms.families,
         election_ns=plan.election_ns,
         drift_ppm=plan.drift_ppm,
         margin_ns=plan.margin_ns,
         deadline_ns=plan.election_ns * terms.patience_ppm // PPM,
+        nap_ns=terms.nap_ns,
+        grant_ns=terms.grant_ns,
     )
 
 

@@ -15,7 +15,7 @@ from targets.clock import MS, SECOND
 from .membership import Membership
 from .mistakes import MISTAKES
 from .moments import PPM
-from .policies import POLICIES
+from .policies import CLOCK_STEP_NS, GRANT_NS, POLICIES
 from .rules import RULES_OFF, Rules, drift_safe_lease_ns
 from .views import Bounds
 
@@ -70,10 +70,10 @@ class NodeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     heartbeat_ns: int = 100 * MS
     drift_ppm: int = 50_000
     margin_ns: int = 20 * MS
-    clock_step_ns: int = 50 * MS
+    clock_step_ns: int = CLOCK_STEP_NS
     sync_ns: int = 200 * MS
     sync_error_ns: int = 2 * MS
-    grant_ns: int = 2 * SECOND
+    grant_ns: int = GRANT_NS
     seed: int = 0
     limits: Limits = Limits()
 

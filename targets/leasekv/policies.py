@@ -10,6 +10,7 @@ import msgspec
 from checker.conviction.owed import Family, Terms
 from checker.events import ReadPath
 from checker.oracles.result import Oracle
+from targets.clock import MS, SECOND
 from targets.target import Mode
 
 from . import fencing
@@ -18,6 +19,11 @@ from . import rules as r
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+CLOCK_STEP_NS: Final = 50 * MS
+"""How far a node's clocks may part between two readings before it trusts no lease from before."""
+GRANT_NS: Final = 2 * SECOND
+"""How long a one-shot lease is granted for."""
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,7 +99,8 @@ LEASE_LOG_INHERITED: Final = msgspec.structs.replace(
 
 def _terms(*families: Family) -> Terms:
     """Return what a policy owes; a read gives up after `NodeConfig.read_deadline_ns`, half of E."""
-    return Terms(frozenset(families), patience_ppm=m.PPM // 2)
+    owes = frozenset({Family.MEMORY, Family.INDEX, *families})
+    return Terms(owes, patience_ppm=m.PPM // 2, nap_ns=CLOCK_STEP_NS, grant_ns=GRANT_NS)
 
 
 _ALL: Final = (
@@ -102,7 +109,7 @@ _ALL: Final = (
             name="lease-renew",
             claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
             owes=frozenset(Oracle),
-            terms=_terms(Family.PROMISE, Family.LEASE, Family.INDEX, Family.BARRIER),
+            terms=_terms(Family.PROMISE, Family.LEASE, Family.BARRIER),
             about="The leader serves from a lease that heartbeats renew, else asks a quorum.",
         ),
         rules=LEASE_RENEW,
@@ -112,7 +119,7 @@ _ALL: Final = (
             name="newleader-waits",
             claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
             owes=frozenset(Oracle) - {Oracle.PROMISE},
-            terms=_terms(Family.LEASE, Family.WAIT, Family.INDEX, Family.BARRIER),
+            terms=_terms(Family.LEASE, Family.WAIT, Family.BARRIER),
             about="Voting is free; a new leader waits for the old leases that its voters know of.",
         ),
         rules=msgspec.structs.replace(
@@ -124,7 +131,7 @@ _ALL: Final = (
             name="lease-oneshot",
             claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
             owes=frozenset(Oracle),
-            terms=_terms(Family.INDEX, Family.BARRIER),
+            terms=_terms(Family.PROMISE, Family.LEASE, Family.GRANT, Family.BARRIER),
             about="One grant asked of everybody, used up and asked again; nothing is renewed.",
         ),
         rules=msgspec.structs.replace(
@@ -139,7 +146,7 @@ _ALL: Final = (
             name="lease-interval",
             claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
             owes=frozenset(Oracle),
-            terms=_terms(Family.INDEX, Family.BARRIER),
+            terms=_terms(Family.PROMISE, Family.LEASE, Family.SPAN, Family.BARRIER),
             synced=True,
             about="Leases and promises compare opposite ends of a span that holds the true time.",
         ),
@@ -149,7 +156,7 @@ _ALL: Final = (
         mode=Mode(
             name="lease-log",
             claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
-            terms=_terms(Family.INDEX, Family.BARRIER),
+            terms=_terms(Family.LOG, Family.SPAN, Family.BARRIER),
             synced=True,
             about="The age of the newest committed entry is the lease; a new leader waits with writes.",
         ),
@@ -159,7 +166,7 @@ _ALL: Final = (
         mode=Mode(
             name="lease-log-deferred",
             claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
-            terms=_terms(Family.INDEX, Family.BARRIER),
+            terms=_terms(Family.LOG, Family.SPAN, Family.BARRIER),
             synced=True,
             about="As lease-log, but a new leader takes writes at once and commits them later.",
         ),
@@ -169,7 +176,7 @@ _ALL: Final = (
         mode=Mode(
             name="lease-log-inherited",
             claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
-            terms=_terms(Family.INDEX),
+            terms=_terms(Family.LOG, Family.SPAN),
             synced=True,
             about="As lease-log-deferred, and a new leader reads by the old leader's entries.",
         ),
@@ -179,7 +186,7 @@ _ALL: Final = (
         mode=Mode(
             name="readindex",
             claims=("readindex-reads", "leader-changes", "deposed-reads"),
-            terms=_terms(Family.INDEX, Family.BARRIER),
+            terms=_terms(Family.BARRIER),
             about="Every read waits for a quorum to confirm the leader after the read arrived.",
         ),
         rules=msgspec.structs.replace(LEASE_RENEW, paths=(ReadPath.READINDEX,)),
@@ -188,7 +195,7 @@ _ALL: Final = (
         mode=Mode(
             name="readindex-unbatched",
             claims=("readindex-reads", "leader-changes", "deposed-reads"),
-            terms=_terms(Family.INDEX, Family.BARRIER),
+            terms=_terms(Family.BARRIER),
             about="As readindex, but every read sends a round of its own.",
         ),
         rules=msgspec.structs.replace(LEASE_RENEW, paths=(ReadPath.READINDEX,), shares_rounds=False),
@@ -197,7 +204,7 @@ _ALL: Final = (
         mode=Mode(
             name="log-read",
             claims=("log-reads", "leader-changes", "deposed-reads"),
-            terms=_terms(Family.INDEX, Family.BARRIER),
+            terms=_terms(Family.BARRIER),
             about="Every read is an entry of the log.",
         ),
         rules=msgspec.structs.replace(LEASE_RENEW, paths=(ReadPath.LOG,)),
@@ -207,7 +214,7 @@ _ALL: Final = (
             name="lease-interval-commit-wait",
             claims=("lease-reads", "leader-changes", "deposed-reads", "clock-bend"),
             owes=frozenset(Oracle),
-            terms=_terms(Family.INDEX),
+            terms=_terms(Family.PROMISE, Family.LEASE, Family.SPAN, Family.COMMIT_WAIT, Family.BARRIER),
             synced=True,
             about="As lease-interval; a write has a timestamp, and is told once that is past.",
         ),

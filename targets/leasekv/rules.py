@@ -273,10 +273,9 @@ def notice_anomaly(view: ClockView) -> Anomaly | None:
     if late_ns > view.stall_max_ns:
         return Anomaly("stall", late_ns)
     elapsed_ns = view.now.mono_ns - view.before.mono_ns
-    if view.now.boot_ns is not None and view.before.boot_ns is not None:
-        asleep_ns = view.now.boot_ns - view.before.boot_ns - elapsed_ns
-        if asleep_ns > view.step_max_ns:
-            return Anomaly("boottime-gap", asleep_ns)
+    asleep_ns = view.now.slept_ns(view.before)
+    if asleep_ns > view.step_max_ns:
+        return Anomaly("boottime-gap", asleep_ns)
     step_ns = view.now.wall_ns - view.before.wall_ns - elapsed_ns
     if abs(step_ns) > view.step_max_ns + elapsed_ns * view.drift_ppm // PPM:
         return Anomaly("wall-forward" if step_ns > 0 else "wall-backward", abs(step_ns))

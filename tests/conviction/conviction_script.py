@@ -1,7 +1,7 @@
 """Evidence written by hand in plain text, and what it convicts.
 
     # A lease that compares no clock.
-    owed lease promise                     families; none named: all
+    owed lease promise                     families; none named: those of renewed leases
     clock n1 rate=0.8 wall=500:-3000       own clocks; else they show the true time
     0     n1 boot boot=1 term=0
     100   n1 role term=1 role=leader
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 WORDS = {"true": True, "false": False, "-": None}
 NAMES = {"voters", "incoming", "learners"}
-IN_NS = {"left", "read", "until", "arrived", "bound_until", "size"}
+IN_NS = {"left", "read", "until", "arrived", "bound_until", "size", "earliest", "latest", "stamp"}
+PLAIN = frozenset(Family) - {Family.GRANT, Family.SPAN, Family.LOG, Family.COMMIT_WAIT}
 
 
 class Script:
@@ -40,7 +41,7 @@ class Script:
 
     def __init__(self, text: str) -> None:
         self.lines: list[EvidenceLine] = []
-        self.families = frozenset(Family)
+        self.families = PLAIN
         self.clocks: dict[str, tuple[float, int, int]] = {}
         self.asked: tuple[str, int | None] = ("", None)
         self.nodes: list[str] = []
@@ -83,11 +84,14 @@ class Script:
     def owed(self) -> Owed:
         return Owed(
             nodes=tuple(self.nodes),
+            voters=tuple(self.nodes),
             families=self.families,
             election_ns=1000 * MS,
             drift_ppm=50_000,
             margin_ns=20 * MS,
             deadline_ns=500 * MS,
+            nap_ns=50 * MS,
+            grant_ns=2000 * MS,
         )
 
     @property

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from conviction_script import Script
 
-from checker.conviction import convict, of_findings
+from checker.conviction import Family, convict, of_findings
 from checker.oracles.lease_overlap import lease_overlap
 from checker.oracles.promise import promise
 from checker.oracles.raft import raft
-from checker.timeline import build
+from checker.oracles.timestamps import Stamped, timestamps
+from checker.timeline import MS, build
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +28,16 @@ LEAD = """
 101 n2 promise term=1 holder=n1 round=1 until=1101ms
 110 n1 round_acked term=1 round=1 peer=n2
 200 n1 check term=1 granted=true clock=monotonic read=200ms until=984.761904ms
+"""
+
+
+DATED = """
+owed memory promise lease span commit-wait index barrier
+0 n1 boot boot=1 term=0
+0 n1 sync term=0 earliest=-2ms latest=2ms read=0ms
+1 n1 role term=1 role=leader
+100 n1 append term=1 index=2 key=x earliest=93.238095ms latest={}
+{} n1 dated term=1 index=2 stamp={}
 """
 
 
@@ -72,6 +83,24 @@ def test_an_invariant_that_no_rule_of_leases_guards_is_of_an_unknown_rule() -> N
     found = raft(read.timelines)
     assert found.findings
     assert rules(read, [found]) == [()]
+
+
+def dated(latest: str, told_ms: int) -> list[tuple[str, ...]]:
+    """Return what is convicted of a write told then, and found to be out of order for any reason."""
+    read = Script(DATED.format(latest, told_ms, latest))
+    write = Stamped(1, 99 * MS, told_ms * MS, 1 << 40, "n1")
+    assert read.families >= {Family.COMMIT_WAIT}
+    return rules(read, [timestamps([write], origin_ns=0)])
+
+
+def test_a_write_told_before_its_timestamp_is_past_breaks_t3() -> None:
+    assert dated("107.263158ms", 101) == [("T3",)]
+    assert dated("107.263158ms", 120) == [()]
+
+
+def test_a_timestamp_from_the_wrong_end_of_a_span_is_of_t1_and_of_an_ungrown_one_of_t2() -> None:
+    assert dated("93.238095ms", 120) == [("T1",)]
+    assert dated("102ms", 120) == [("T2",)]
 
 
 def test_findings_of_an_oracle_that_only_notes_accuse_nobody() -> None:

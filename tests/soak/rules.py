@@ -66,7 +66,7 @@ class Score:
     unknown: int = 0
     wrong: int = 0
 
-    def add(self, said: Said, right: set[str]) -> bool:
+    def add(self, said: Said, right: frozenset[str]) -> bool:
         """Count one; return whether it is as it should be."""
         self.violations += 1
         self.wrong += bool(said.certain - right)
@@ -101,14 +101,14 @@ def main() -> int:
                 if name not in (asked.only or MISTAKES):
                     continue
                 score = Score()
-                right = {mistake.rule, *mistake.also_breaks}
+                right = mistake.breaks
                 for said in pool.map(partial(said_of, name, aimed=aimed), range(seeds)):
                     if said is None:
                         continue
                     every.add(said, right)
                     if not score.add(said, right):
                         print(f"seed {said.seed}: {'; '.join(said.told)}", file=sys.stderr)
-                print(score.row(name, " ".join(sorted(right)), seeds), flush=True)
+                print(score.row(name, mistake.rule, seeds), flush=True)
     print(f"\n{every.named} of {every.violations} named, {every.wrong} wrong")
     enough = every.named >= NAMED_SHARE_MIN * every.violations
     return 0 if enough and not every.wrong else 1

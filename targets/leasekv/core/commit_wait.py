@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from checker.evidence import Dated
 from targets.leasekv.moments import PPM
 from targets.leasekv.views import StampView
 
@@ -27,14 +28,14 @@ class CommitWait:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._answers: deque[tuple[int, int, Response]] = deque()
+        self._answers: deque[tuple[int, int, int, Response]] = deque()
 
     def __len__(self) -> int:
         return len(self._answers)
 
-    def hold(self, stamp_ns: int, client: int, answer: Response) -> None:
-        """Keep an answer until its timestamp is past."""
-        self._answers.append((stamp_ns, client, answer))
+    def hold(self, stamp_ns: int, index: int, client: int, answer: Response) -> None:
+        """Keep the answer for the entry at ``index`` until its timestamp is past."""
+        self._answers.append((stamp_ns, index, client, answer))
 
     def let_go(self) -> None:
         """Give the answers whose time has come."""
@@ -42,12 +43,13 @@ class CommitWait:
         while self._answers and state.rules.stamp_past(
             StampView(self._earliest_ns, self._answers[0][0])
         ):
-            _, client, answer = self._answers.popleft()
+            stamp_ns, index, client, answer = self._answers.popleft()
+            state.out.fact(Dated(state.term, index, stamp_ns))
             state.out.reply(client, answer)
 
     def forget_client(self, client: int) -> None:
         """Nobody hears the answers to ``client`` any more."""
-        self._answers = deque(each for each in self._answers if each[1] != client)
+        self._answers = deque(each for each in self._answers if each[2] != client)
 
     @property
     def due_ns(self) -> int | None:

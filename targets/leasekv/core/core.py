@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 import msgspec
 
-from checker.evidence import Booted, ClockAnomaly, Refused, Revoked, Synced
+from checker.evidence import Booted, ClockAnomaly, Refused, Revoked, Slept, Synced
 from targets.cluster import Role, Roster
 from targets.leasekv.buckets import Buckets
 from targets.leasekv.messages import (
@@ -83,6 +83,9 @@ if TYPE_CHECKING:
     from targets.leasekv.config import NodeConfig
     from targets.leasekv.rules import Rules
 
+
+SLEPT_MIN_NS: Final = 1_000_000
+"""Two clocks that are read one after the other part by less, without anybody having slept."""
 
 FOR_CLIENTS: Final = frozenset(
     {Op.READ, Op.WRITE, Op.CAS, Op.DELETE, Op.ACQUIRE, Op.RENEW, Op.RELEASE, Op.STORE}
@@ -167,7 +170,9 @@ class Core:
                 self._tick()
             case TimeTold(sync):
                 self._state.sync = sync
-                self._state.out.fact(Synced(self._state.term, sync.earliest_ns, sync.latest_ns))
+                self._state.out.fact(
+                    Synced(self._state.term, sync.earliest_ns, sync.latest_ns, sync.reading.mono_ns)
+                )
             case ClientGone(client):
                 self._writes.forget_client(client)
                 self._reads.forget_client(client)
@@ -231,6 +236,9 @@ class Core:
             config.clock_step_ns,
             config.drift_ppm,
         )
+        slept_ns = reading.slept_ns(state.reading)
+        if slept_ns > SLEPT_MIN_NS:
+            state.out.fact(Slept(state.term, slept_ns))
         state.reading = reading
         anomaly = state.rules.anomaly(view)
         if anomaly is None:

@@ -233,12 +233,12 @@ class Reads:
         for read in self.table.matching(lambda read: read.stage is Stage.APPLIED):
             if self._state.rules.applied_enough(AppliedView(applied, read.index)):
                 self.waited_s.add((self._state.reading.mono_ns - read.waits_ns) / 1e9)
-                self._serve(read, self._writes.seen(read.key))
+                self._serve(read, *self._writes.seen(read.key))
 
     def found(self, read: PendingRead, value: Any) -> None:
         """Answer a read whose own entry was applied and found ``value``."""
         if read.stage is Stage.LOG:
-            self._serve(read, value)
+            self._serve(read, value, read.index)
 
     def expire(self) -> None:
         """Answer the reads whose time is over."""
@@ -270,12 +270,12 @@ class Reads:
             self._tell(read, read.peer, read.index, None)
             self._done(read)
         elif state.rules.applied_enough(AppliedView(state.applied_index, read.index)):
-            self._serve(read, self._writes.seen(read.key))
+            self._serve(read, *self._writes.seen(read.key))
         else:
             read.waits_ns = state.reading.mono_ns
             self.table.wait(read, Stage.APPLIED)
 
-    def _serve(self, read: PendingRead, value: Any) -> None:
+    def _serve(self, read: PendingRead, value: Any, seen_index: int) -> None:
         state = self._state
         self._done(read)
         index, applied = read.index, state.applied_index
@@ -288,6 +288,7 @@ class Reads:
             read.arrived_ns,
             read.round or None,
             read.ticket or None,
+            seen_index,
         )
         state.out.fact(fact)
         served = Served(read.path, state.term, read.left_ns, index, applied)
@@ -302,7 +303,7 @@ class Reads:
         said = state.rules.when_unsure(code)
         if said is None:
             read.index = state.applied_index
-            self._serve(read, self._writes.seen(read.key))
+            self._serve(read, *self._writes.seen(read.key))
             return
         self.rejected[said] += 1
         state.out.fact(Refused(state.term, said.value))

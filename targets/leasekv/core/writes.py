@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from checker.events import Served
-from checker.evidence import Applied, Refused
+from checker.evidence import Appended, Applied, Refused
 from targets.cluster import Role
 from targets.leasekv.messages import Code, Entry, Op, Response, Snapshot
 from targets.leasekv.views import ProgressView, SightView
@@ -100,6 +100,8 @@ class Writes:
         entry = Entry(state.log.last_index + 1, state.term, op, key, value, early_ns, late_ns)
         state.log.append(entry)
         state.out.store((entry,))
+        if early_ns is not None and late_ns is not None:
+            state.out.fact(Appended(entry.term, entry.index, key, early_ns, late_ns))
         if op is Op.CONFIG and state.members.take((entry,)):
             state.out.fact(state.members.fact(state.term))
         match waiter:
@@ -177,14 +179,14 @@ class Writes:
         stamped_ns = state.log.stamped_ns
         return Snapshot(state.applied_index, term, membership, stamped_ns, self.machine.snapshot())
 
-    def seen(self, key: Key) -> Any:
-        """Return the value of ``key`` as far as the rules let a read see."""
+    def seen(self, key: Key) -> tuple[Any, int]:
+        """Return the value of ``key`` as far as the rules let a read see, and how far that is."""
         state = self._state
         applied, log = state.applied_index, state.log
         until = state.rules.sees_until(SightView(applied, log.last_index))
         if until <= applied:
-            return self.machine.read(key)
-        return self.machine.foresee(key, map(log.entry, range(applied + 1, until + 1)))
+            return self.machine.read(key), applied
+        return self.machine.foresee(key, map(log.entry, range(applied + 1, until + 1))), until
 
     def apply_due(self) -> list[tuple[PendingRead, Any]]:
         """Apply what is due; return the reads that went through the log, with what they found."""
@@ -232,4 +234,4 @@ class Writes:
         if stamp_ns is None:
             state.out.reply(waiter.client, response)
         else:
-            self.told.hold(stamp_ns, waiter.client, response)
+            self.told.hold(stamp_ns, entry.index, waiter.client, response)

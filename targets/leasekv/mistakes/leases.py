@@ -101,6 +101,7 @@ ALL: Final = (
         id="newest-ack-not-quorum",
         policy="lease-renew",
         rule="L3",
+        also_breaks=("L10",),
         nodes=5,
         places=PROCESSES,
         needs=(Primitive.LINKS,),
