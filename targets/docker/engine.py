@@ -16,6 +16,7 @@ Whatever else the engine refuses is `docker.errors.APIError`, of which only `Not
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import os
 import threading
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Client = Any  # docker.DockerClient: its stubs leave half of its calls untyped
+
+SSH_LIBRARY: Final = "paramiko"
 
 CALL_S: Final = 20.0
 """How long a call may take before it is given up; building an image takes a longer one of its own."""
@@ -56,23 +59,21 @@ class Engine:
     @classmethod
     async def connect(cls, *, deadline_s: float = 5.0) -> Engine:
         """Return an engine that has answered; raise `EngineAbsentError` with what to do."""
-        where = os.environ.get("DOCKER_HOST", "the default socket")
+        where = os.environ.get("DOCKER_HOST") or "the default socket"
+        if where.startswith("ssh:") and importlib.util.find_spec(SSH_LIBRARY) is None:
+            raise _absent(where, "ssh:// takes `pip install 'docker[ssh]'`")
         try:
             client = await _in_thread(lambda: docker.from_env(timeout=int(CALL_S)), deadline_s)
-        except (docker.errors.DockerException, requests.RequestException, OSError) as error:
-            raise EngineAbsentError(
-                f"no Docker engine answers at {where} ({_brief(error)}): start one, or use --on local"
-            ) from error
+            engine = cls(client)
         except TimeoutError as error:
             raise EngineAbsentError(f"the Docker engine at {where} is silent: restart it") from error
-        engine = cls(client)
+        except (docker.errors.DockerException, requests.RequestException, OSError, ValueError) as error:
+            raise _absent(where, _brief(error)) from error
         try:
             await engine.call("answer a ping", lambda c: c.ping(), deadline_s=deadline_s)
         except (TargetError, docker.errors.DockerException) as error:
             engine.close()
-            raise EngineAbsentError(
-                f"no Docker engine answers at {where} ({_brief(error)}): start one, or use --on local"
-            ) from error
+            raise _absent(where, str(error).partition("\n")[0]) from error
         return engine
 
     async def call(self, what: str, action: Callable[[Client], T], *, deadline_s: float = CALL_S) -> T:
@@ -91,6 +92,12 @@ class Engine:
     def close(self) -> None:
         """Drop the connection. Idempotent."""
         self._client.close()
+
+
+def _absent(where: str, reason: str) -> EngineAbsentError:
+    return EngineAbsentError(
+        f"no Docker engine answers at {where} ({reason}): start one, or use --on local"
+    )
 
 
 def host_of(address: str) -> str | None:
