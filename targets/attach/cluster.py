@@ -15,11 +15,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from targets.clock import Reading
-from targets.cluster import CLIENTS, NodeStatus, ProcessState, Role, TargetError
+from targets.cluster import CLIENTS, NodeStatus, Primitive, ProcessState, Role, TargetError
 from targets.docker import netns
 from targets.docker.container import NO_PID, Container, ContainerGoneError
 from targets.docker.engine import Engine
-from targets.docker.handles import ContainerCluster
+from targets.docker.handles import OF_LINKS, ContainerCluster
 from targets.docker.links import PacketLinks
 from targets.docker.system import PlainContainers
 from targets.docker.template import Service
@@ -236,13 +236,30 @@ class AttachedCluster(ContainerCluster):
         if container.pid is not None and self._links is not None:
             self._links.attach(node, container.pid)
 
+    def supports(self, primitive: Primitive) -> str | None:
+        """See `ContainerCluster`; what may go round a cut is not cut."""
+        return (self._way_round() if primitive in OF_LINKS else None) or super().supports(primitive)
+
+    def _way_round(self) -> str | None:
+        """Return over which other way than one network's IPv4 the containers may speak."""
+        _, shared = self._shared()
+        if len(shared) > 1:
+            return f"the containers share the networks {', '.join(shared)}, and a cut is of one"
+        if any(container.speaks_ipv6() for container in self._containers.values()):
+            return "the containers have IPv6 addresses, and a cut is of IPv4"
+        return None
+
+    def _shared(self) -> tuple[dict[str, dict[str, tuple[str, str]]], list[str]]:
+        """Return every container's addresses by network, and the networks of all of them."""
+        seen = {node: container.addresses() for node, container in self._containers.items()}
+        return seen, sorted(set.intersection(*map(set, seen.values()))) if seen else []
+
     def _addresses(self) -> dict[str, str]:
         """Return everybody's address in a network that all the containers share."""
-        seen = {node: container.addresses() for node, container in self._containers.items()}
-        shared = set.intersection(*(set(networks) for networks in seen.values()))
+        seen, shared = self._shared()
         if not shared:
             raise TargetError("the containers share no network, so no link between them can be cut")
-        name = min(shared)
+        name = shared[0]
         gateway = next(iter(seen.values()))[name][1]
         return {CLIENTS: gateway, **{node: networks[name][0] for node, networks in seen.items()}}
 

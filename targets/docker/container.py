@@ -103,12 +103,18 @@ class Container:
 
     def addresses(self) -> dict[str, tuple[str, str]]:
         """Return its IPv4 address and gateway in each of its networks, by the network's name."""
-        networks = self._seen["NetworkSettings"]["Networks"]
         return {
             name: (said["IPAddress"], said["Gateway"])
-            for name, said in networks.items()
+            for name, said in self._networks().items()
             if said["IPAddress"]
         }
+
+    def speaks_ipv6(self) -> bool:
+        """Whether it has an IPv6 address that others may reach it at."""
+        return any(said.get("GlobalIPv6Address") for said in self._networks().values())
+
+    def _networks(self) -> dict[str, Any]:
+        return dict(self._seen["NetworkSettings"]["Networks"])
 
     @property
     def far(self) -> bool:

@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from .links import PacketLinks
     from .system import ContainerSystem
 
+OF_LINKS: Final = frozenset(
+    {Primitive.LINKS, Primitive.CLIENT_LINKS, Primitive.DELAY, Primitive.SILENCE}
+)
+
 READY_S: Final = 30.0
 ASK_S: Final = 0.05
 SIGNALS_FROM: Final = 128
@@ -70,7 +74,7 @@ class ContainerCluster:
             return NO_SILENCE
         if primitive is Primitive.SUSPEND:
             return NO_SUSPEND
-        if primitive in {Primitive.LINKS, Primitive.CLIENT_LINKS, Primitive.DELAY, Primitive.SILENCE}:
+        if primitive in OF_LINKS:
             here = all(
                 container.pid is not None for container in self._containers.values() if container.running
             )
