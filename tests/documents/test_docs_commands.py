@@ -112,7 +112,7 @@ def test_verbs_and_options_that_a_page_mentions_exist(page: Path) -> None:
 
 
 def verb_of(group: click.Command, words: list[str], mention: str) -> click.Command:
-    """Return what these words name below a group, where `a|b` names two; fail on one that is not there."""
+    """Return what these words name below a group, where `a|b` names two; one that is not there fails."""
     if not (isinstance(group, click.Group) and words):
         return group
     found = {name: group.get_command(click.Context(group), name) for name in words[0].split("|")}
