@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from harness.plan import plan_from
 from nemesis.aimed import aimed
 from targets.leasekv.mistakes import MISTAKES
 
@@ -36,3 +37,9 @@ def test_the_page_tells_policy_rule_nodes_and_places_as_they_are() -> None:
 def test_every_mistake_has_a_schedule_aimed_at_it() -> None:
     for name in MISTAKES:
         assert aimed(name).episodes, name
+
+
+def test_a_mistake_that_only_availability_shows_requires_it() -> None:
+    for name in ("faux-leader", "readindex-blocks-failover"):
+        assert plan_from(None, {"on": "sim", "mistake": name}).require == ("availability",)
+    assert plan_from(None, {"on": "sim", "mistake": "role-only-read"}).require == ()
