@@ -81,7 +81,9 @@ def _by_time(operations: Sequence[Operation]) -> Iterator[Finding]:
         token = token_of(each)
         if each.f == "write" and token is not None and (tag(each.key), token) not in granted:
             sentence = f"token {token} of {show(each.key)} was accepted (process {each.process}, {each})"
-            yield Finding(sentence=f"{sentence}, and no acquisition was ever told of it")
+            yield Finding(
+                sentence=f"{sentence}, and no acquisition was ever told of it", operations=(each,)
+            )
 
 
 def _falls(
@@ -110,6 +112,7 @@ def _falls(
                     f" token {before[0]} (process {before[1].process}, {before[1]})"
                 ),
                 nodes=(each.node,) if each.node is not None else (),
+                operations=(before[1], each),
             )
 
 

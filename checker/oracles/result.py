@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from checker.operations import Operation
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -40,13 +42,15 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One thing seen, in a sentence that stands alone.
 
     ``during_ns`` is a closed interval of the true clock that holds it; ``nodes`` and ``terms`` are
-    those concerned, pairwise where there are two.
+    those concerned, pairwise where there are two. ``operations`` are those that prove it, where it is
+    clients who saw it, the one that should not have been last.
     """
 
     sentence: str
     during_ns: tuple[int, int] | None = None
     nodes: tuple[str, ...] = ()
     terms: tuple[int, ...] = ()
+    operations: tuple[Operation, ...] = ()
 
 
 class OracleResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

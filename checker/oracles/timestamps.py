@@ -60,34 +60,35 @@ def timestamps(writes: Iterable[Stamped], *, origin_ns: int | None) -> OracleRes
     over = 0
     for write in by_call:
         if origin_ns is not None and origin_ns + write.return_ns < write.stamp_ns:
-            findings.append(_too_soon(write, write.stamp_ns - origin_ns - write.return_ns))
+            ahead_ns = write.stamp_ns - origin_ns - write.return_ns
+            findings.append(_too_soon(write, ahead_ns, origin_ns))
         while over < len(by_return) and by_return[over].return_ns < write.call_ns:
             if largest is None or by_return[over].stamp_ns > largest.stamp_ns:
                 largest = by_return[over]
             over += 1
         if largest is not None and largest.stamp_ns >= write.stamp_ns:
-            findings.append(_finding(largest, write))
+            findings.append(_finding(largest, write, origin_ns or 0))
     return judged(NAME, KIND, findings, {"stamped_writes": len(by_call)})
 
 
-def _finding(earlier: Stamped, later: Stamped) -> Finding:
+def _finding(earlier: Stamped, later: Stamped, origin_ns: int) -> Finding:
     behind_ms = (earlier.stamp_ns - later.stamp_ns) / 1e6
     return Finding(
         sentence=(
             f"operation {earlier.index} at {earlier.node} was over before operation {later.index} at "
             f"{later.node} began, and the timestamp of the later one is {behind_ms:.3f} ms smaller"
         ),
-        during_ns=(earlier.return_ns, later.call_ns),
+        during_ns=(origin_ns + earlier.return_ns, origin_ns + later.call_ns),
         nodes=(earlier.node, later.node),
     )
 
 
-def _too_soon(write: Stamped, ahead_ns: int) -> Finding:
+def _too_soon(write: Stamped, ahead_ns: int, origin_ns: int) -> Finding:
     return Finding(
         sentence=(
             f"operation {write.index} was answered by {write.node} {ahead_ns / 1e6:.3f} ms before its "
             f"own timestamp: who reads as of then misses it"
         ),
-        during_ns=(write.call_ns, write.return_ns),
+        during_ns=(origin_ns + write.call_ns, origin_ns + write.return_ns),
         nodes=(write.node,),
     )

@@ -63,10 +63,6 @@ class NodeClock:
         """Return when a line was written."""
         return self.timeline.before_ns[place] - self.origin_ns
 
-    def boot_end(self, place: int) -> int:
-        """Return when the boot of a line was last heard of."""
-        return self.at(self.timeline.boot_at(place).last)
-
     def reached(self, own_ns: int, clock: OwnClock, place: int) -> int:
         """Return when a clock of the boot of ``place`` showed ``own_ns``, or that boot's end."""
         boot = self.timeline.boot_at(place)
@@ -132,7 +128,7 @@ def _leases(clock: NodeClock) -> Iterator[Band]:
         if isinstance(what, Checked) and what.granted:
             goes_on = belief is not None and belief.term == what.term
             if belief is not None and (not goes_on or _over(belief, at_ns)):
-                yield _lease(clock, belief, clock.boot_end(place))
+                yield _lease(clock, belief, at_ns)
                 belief = None
             if belief is None:
                 belief = _Belief(at_ns, what.term)

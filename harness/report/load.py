@@ -23,10 +23,12 @@ from harness.store.rundir import PLAN_MAX_BYTES, RunDir, existing
 
 from .bands import Band, bands_of
 from .focus import Focus, focus_of
+from .locks import locks_of
 from .marks import Mark, marks_of
 from .saved import Told, told
-from .skim import KEPT_MAX, Skimmed, skim
+from .skim import KEPT_MAX, PATHS_MAX, Skimmed, skim
 from .tally import Tally
+from .thin import WHOLE_MAX_BYTES, thinned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -55,6 +57,7 @@ class RunData:
     timelines: Timelines | None
     bands: tuple[Band, ...]
     marks: tuple[Mark, ...]
+    locks: tuple[tuple[Band, ...], tuple[Mark, ...]]
     faults: tuple[Injected, ...]
     focus: Focus
     notes: tuple[str, ...]
@@ -62,7 +65,7 @@ class RunData:
     @property
     def election_ns(self) -> int:
         """The election timeout, or its default."""
-        return ELECTION_NS if self.plan is None else self.plan.election_ns
+        return _election_ns(self.plan)
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -72,6 +75,11 @@ class RunData:
         named |= {each.node for each in self.skimmed.kept if each.node is not None}
         named |= {node for each in self.faults for node in each.fault.concerned}
         return tuple(sorted(named, key=lambda node: (len(node), node)))
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """How the operations that are kept were answered, by name."""
+        return tuple(sorted({each.path for each in self.skimmed.kept})[:PATHS_MAX])
 
     @property
     def end_ns(self) -> int:
@@ -109,7 +117,7 @@ def load(
     origin_ns = attempt("no operation is shown", lambda: _origin_ns(run))
     timelines = attempt(
         "nothing of the nodes is shown",
-        lambda: _timelines(run, plan, origin_ns=origin_ns or 0, notes=notes),
+        lambda: _timelines(run, plan, said, origin_ns=origin_ns or 0, notes=notes),
     )
     faults = attempt("no fault is shown", lambda: _faults(run)) or ()
     bands = () if timelines is None else bands_of(timelines)
@@ -118,7 +126,8 @@ def load(
         timelines,
         bands,
         faults=injected.windows(faults),
-        election_ns=ELECTION_NS if plan is None else plan.election_ns,
+        election_ns=_election_ns(plan),
+        origin_ns=origin_ns or 0,
     )
     skimmed = None
     if origin_ns is not None:
@@ -138,6 +147,7 @@ def load(
         timelines=timelines,
         bands=bands,
         marks=() if timelines is None else marks_of(timelines),
+        locks=((), ()) if timelines is None else locks_of(timelines),
         faults=faults,
         focus=focus,
         notes=tuple(notes),
@@ -162,10 +172,27 @@ def _origin_ns(run: RunDir) -> int:
         return 0
 
 
-def _timelines(run: RunDir, plan: Plan | None, *, origin_ns: int, notes: list[str]) -> Timelines | None:
+def _election_ns(plan: Plan | None) -> int:
+    return ELECTION_NS if plan is None else plan.election_ns
+
+
+def _timelines(
+    run: RunDir, plan: Plan | None, said: Told | None, *, origin_ns: int, notes: list[str]
+) -> Timelines | None:
     evidence = run.read_evidence()
     if not evidence:
         return None
+    size = sum(map(len, evidence.values()))
+    if size > WHOLE_MAX_BYTES:
+        election_ns = _election_ns(plan)
+        there = focus_of(said, None, (), faults=(), election_ns=election_ns, origin_ns=origin_ns)
+        start_ns, end_ns = there.stretch_ns or (0, 0)
+        around_ns = (origin_ns + start_ns - election_ns, origin_ns + end_ns + election_ns)
+        evidence = {node: thinned(data, around_ns) for node, data in evidence.items()}
+        notes.append(
+            f"the nodes left {size >> 20} MB of evidence: away from {there.about} what repeats itself is"
+            " drawn from a sample"
+        )
     gathered = gather(evidence, nodes=plan.node_names if plan is not None else evidence)
     notes.extend(gathered.notes)
     return build(gathered.lines, origin_ns=origin_ns)

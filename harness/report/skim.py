@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 KEPT_MAX: Final = 2_000
-PATHS_MAX: Final = 24
+PATHS_MAX: Final = 12
 OTHERS: Final = "other"
 _OPEN_MAX: Final = 1_000_000
 _TIME_NS_MAX: Final = 1 << 62

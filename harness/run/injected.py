@@ -92,5 +92,6 @@ def windows(faults: Iterable[Injected]) -> list[FaultWindow]:
         nodes = ", ".join(fault.fault.concerned)
         shape = getattr(fault.fault, "shape", None)
         what = fault.fault.kind if shape is None else f"{fault.fault.kind} {shape}"
-        found.append((fault.asked_ns, fault.healed_ns, f"{what} ({nodes}), step {fault.step}"))
+        over_ns = fault.healed_ns if fault.fault.lasts else fault.installed_ns  # nobody heals a campaign
+        found.append((fault.asked_ns, over_ns, f"{what} ({nodes}), step {fault.step}"))
     return found

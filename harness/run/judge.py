@@ -333,4 +333,4 @@ def words_of_keys(report: Report | None) -> dict[str, int]:
 
 def oracle_json(oracles: list[OracleResult]) -> dict[str, Any]:
     """Return what the oracles said, by name, for ``--json`` and verdict.json."""
-    return {result.name: msgspec.to_builtins(result, enc_hook=str) for result in oracles}
+    return {result.name: msgspec.to_builtins(result, enc_hook=str, str_keys=True) for result in oracles}

@@ -78,6 +78,12 @@ def test_a_write_under_an_older_token_after_a_newer_one_is_a_violation() -> None
     assert "after token 9" in said
 
 
+def test_a_finding_of_clients_brings_the_operations_that_prove_it() -> None:
+    rows = [*GRANTS, (4, 5, "write", [9, 1], OK), (6, 7, "write", [5, 2], OK)]
+    (finding,) = judged(rows).findings
+    assert [each.value for each in finding.operations] == [[9, 1], [5, 2]]
+
+
 def test_two_writes_at_once_have_no_order() -> None:
     assert not sentences(judged([*GRANTS, (4, 9, "write", [9, 1], OK), (5, 8, "write", [5, 2], OK)]))
 

@@ -50,6 +50,15 @@ def test_both_kinds_say_who_and_how_far() -> None:
     assert disordered.endswith("2.000 ms smaller")
 
 
+def test_when_it_was_is_told_on_the_true_clock() -> None:
+    writes = [Stamped(0, 0, 10, 3_000_000, "n1"), Stamped(1, 20, 4_000_000, 1_000_000, "n2")]
+    found = timestamps(writes, origin_ns=1_000_000)
+    assert [finding.during_ns for finding in found.findings] == [
+        (1_000_000, 1_000_010),
+        (1_000_010, 1_000_020),
+    ]
+
+
 def test_only_writes_that_were_acknowledged_with_one_are_judged() -> None:
     def operation(f: str, outcome: EventType, stamp_ns: int | None) -> Operation:
         return Operation(

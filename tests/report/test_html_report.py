@@ -6,21 +6,21 @@ import base64
 import hashlib
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from report_runs import Read, changed, copy_of, simulated
 
 from harness.outcome import Outcome
 from harness.report.html import render, write
+from harness.report.html.rules import SAYS
 from harness.store.errors import NotARun
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 STALE = "vote-ignores-promise"
 LOCK = "lock-no-fence"
 SIZE_MAX_BYTES = 5_000_000
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_a_stale_read_is_understood_without_a_script() -> None:
@@ -183,3 +183,11 @@ def test_it_is_written_whole_and_over_the_one_before(tmp_path: Path) -> None:
 
 def test_equal_runs_have_equal_reports() -> None:
     assert render(simulated(STALE)) == render(simulated(STALE))
+
+
+def test_the_rules_in_words_are_those_of_the_documentation() -> None:
+    rows = re.findall(
+        r"^\| ([A-Z0-9, ]+) \| (.*?) \|", (DOCS / "rules.md").read_text(), flags=re.MULTILINE
+    )
+    told = {rule: words for rules, words in rows for rule in rules.split(", ")}
+    assert told == SAYS

@@ -50,6 +50,11 @@ def test_a_file_is_read_back_as_what_was_in_force_and_when() -> None:
     assert windows(read(data, name="schedule.yaml")) == [(1_010, 1_300, "pause (n1), step 0")]
 
 
+def test_what_does_not_last_is_in_force_for_as_long_as_it_took_to_do() -> None:
+    campaign = msgspec.structs.replace(PAUSED, fault=Campaign(("n1",)), healed_ns=None)
+    assert windows([campaign]) == [(10, 20, "campaign (n1), step 0")]
+
+
 def test_a_run_that_never_came_to_its_load_has_a_file_too() -> None:
     assert read(to_yaml(schedule_of("a-run", None, InjectionRecord())), name="schedule.yaml") == ()
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from checker.conviction import Certainty
-from harness.report.claims import units
+from harness.report.claims import amount, units
 
 from .rules import says
 from .shapes import ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from checker.conviction import Conviction
     from harness.report.load import RunData
@@ -43,13 +43,9 @@ def cards_of(run: RunData) -> Iterator[Card]:
         yield from _rule_cards(said)
     elif said.exercised:
         unit = {} if run.plan is None else units(said.exercised, run.plan.clock)
-        missed = [claim for claim, count in said.exercised.items() if not count]
-        yield Card(
-            label="what was exercised",
-            answer=", ".join(f"{count} {claim}" for claim, count in said.exercised.items()),
-            more=tuple(f"{claim}: {word}" for claim, word in unit.items()),
-            tone="warn" if missed else "good",
-        )
+        for claim, count in said.exercised.items():
+            answer = amount(count, unit.get(claim))
+            yield Card(label=f"exercised: {claim}", answer=answer, tone="good" if count else "warn")
     for each in said.planted:
         yield Card(
             label="planted",
@@ -95,19 +91,19 @@ def _proof_cards(run: RunData, found: Found) -> Iterator[Card]:
 
 
 def _rule_cards(said: Told) -> Iterator[Card]:
-    by_rules: dict[tuple[str, ...], list[Conviction]] = {}
+    """Yield one card for all rules that are broken for certain, and one for each other conviction."""
+    certain = [each for each in said.convictions if each.certainty is Certainty.CERTAIN]
+    if certain:
+        rules = tuple(dict.fromkeys(each.rules[0] for each in certain))
+        yield _rule_card("rule broken", ", ".join(rules), rules, certain)
     for each in said.convictions:
-        by_rules.setdefault(each.rules, []).append(each)
-    for rules, convictions in by_rules.items():
-        first = convictions[0]
-        looks = tuple(dict.fromkeys(name for each in convictions for name in each.looks_like))
-        known = f"Leaves the trace of: {', '.join(looks)} (catalog)." if looks else ""
-        match first.certainty:
-            case Certainty.UNKNOWN:
-                label, answer = "rule broken", "not known"
-            case Certainty.CONSISTENT:
-                label, answer = "rule broken, one of", " or ".join(rules)
-            case _:
-                label, answer = "rule broken", ", ".join(rules)
-        more = (*(says(rule) for rule in rules), first.sentence, known, *first.around[:6])
-        yield Card(label=label, answer=answer, more=tuple(line for line in more if line), tone="bad")
+        if each.certainty is Certainty.CONSISTENT:
+            yield _rule_card("rule broken, one of", " or ".join(each.rules), each.rules, [each])
+        elif each.certainty is Certainty.UNKNOWN:
+            yield _rule_card("rule broken", "not known", (), [each])
+
+
+def _rule_card(label: str, answer: str, rules: Sequence[str], convictions: Sequence[Conviction]) -> Card:
+    looks = tuple(dict.fromkeys(name for each in convictions for name in each.looks_like))
+    trace = (f"Looks like: {', '.join(looks)}.",) if looks else ()
+    return Card(label=label, answer=answer, more=(*filter(None, map(says, rules)), *trace), tone="bad")

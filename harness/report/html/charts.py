@@ -129,7 +129,7 @@ def _clocks(run: RunData, timelines: Timelines) -> list[Chart]:
         ),
         Chart(
             name="clock-rate",
-            title=f"How fast each node's {which} clock runs",
+            title="How fast each node's monotonic clock runs",
             unit="%",
             about="Too fast is above 0; dashed lines are the declared bound, on which leases rest.",
             series=tuple(rates),
@@ -155,25 +155,25 @@ def _series(node: str, style: int, boots: Sequence[_Points]) -> Series:
 def _boot(
     timeline: Timeline, boot: Boot, origin_ns: int, end_ns: int, *, wall: bool
 ) -> tuple[_Points, _Points]:
-    """Return offset and rate of one boot, at evenly spread instants."""
+    """Return the offset of a clock and the rate of the monotonic one in a boot, evenly spread."""
     lines, before_ns = timeline.lines, timeline.before_ns
     step_ns = max(end_ns // POINTS_MAX, 1)
     offsets: _Points = []
     rates: _Points = []
     taken: list[tuple[int, int]] = []
     place = boot.first
+    first = lines[place]
     while place <= boot.last:
         line = lines[place]
         true_ns = line.true_ns[0]
-        own_ns = line.wall_ns if wall else line.own_ns
-        first = taken[0] if taken else (true_ns, own_ns)
         x = round((true_ns - origin_ns) / 1e9, 4)
-        offsets.append((x, round(((own_ns - first[1]) - (true_ns - first[0])) / 1e6, 3)))
-        taken.append((true_ns, own_ns))
+        shown_ns, began_ns = (each.wall_ns if wall else each.own_ns for each in (line, first))
+        offsets.append((x, round(((shown_ns - began_ns) - (true_ns - first.true_ns[0])) / 1e6, 3)))
+        taken.append((true_ns, line.own_ns))
         since = _before(taken, true_ns - max(RATE_WINDOW_NS, step_ns))
         if since is not None:
             passed_ns = true_ns - since[0]
-            rates.append((x, round(((own_ns - since[1]) / passed_ns - 1) * 100, 4)))
+            rates.append((x, round(((line.own_ns - since[1]) / passed_ns - 1) * 100, 4)))
         place = max(place + 1, bisect_left(before_ns, true_ns + step_ns, place + 1, boot.last + 1))
     return offsets, rates
 

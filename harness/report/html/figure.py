@@ -5,217 +5,133 @@
     the proof     p18 write 94        |-|
                   p7 read -> 89                    |-|     <- 596.7 ms ->
     n1            leads          [==== term 2 ==========]
-                  lease          [#################::::]     sure, and believed
+                  lease          [#################::::]     used, and believed in
                   promised       [ silence to ... ]
                   faults         [//// cut ////////]
                   operations     . . | . ||. . . | . .
 
-A node's rows are those that have something in them. Shapes differ by form, hatching and label, not by
-colour alone.
+What an oracle found stands with the proof, locks between proof and nodes. Shapes differ by form,
+hatching and label, not by colour alone.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from harness.report.bands import DOWN, LEADS, LEASE, PROMISE
+from checker.oracles.result import OracleOutcome
+from harness.report.bands import LEADS
 from harness.report.rows import rows_of
 
 from .faults import stripes_of
-from .operations import context_bars, proof_bars
-from .shapes import GAP, ROW, Bar, Figure, Gap, Jump, Label, Tick, at, ms
+from .nodes import draw_locks, draw_node
+from .operations import proof_bars
+from .shapes import ROW, Bar, Figure, Gap, Jump, ms
+from .sheet import Sheet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator
 
-    from harness.report.bands import Band
     from harness.report.load import RunData
-    from harness.report.marks import Mark
 
-BANDS_MAX: Final = 300
-MARKS_MAX: Final = 400
-JUMPS_MAX: Final = 10
-_PROMISE_ROWS: Final = 2
-_SIGNS: Final = frozenset({"vote", "refused", "revoke", "boot", "anomaly", "transfer"})
-_ROWS: Final = ((LEADS, "leads"), (LEASE, "lease"), (PROMISE, "promised"), (DOWN, "down"))
-
-
-class Sheet:
-    """A figure under way: shapes so far, and how far down it has come."""
-
-    def __init__(self) -> None:
-        self.y = GAP
-        self.labels: list[Label] = []
-        self.bars: list[Bar] = []
-        self.ticks: list[Tick] = []
-
-    def row(self, text: str, *, height: int = ROW, head: bool = False) -> int:
-        """Begin a row; return its top."""
-        top = self.y
-        self.labels.append(Label(top, text, head))
-        self.y += height + 2
-        return top
-
-    def space(self) -> None:
-        """Leave room before the next group."""
-        self.y += GAP
+JUMPS_MAX: Final = 24
+FINDINGS_MAX: Final = 20
+_FOUND: Final = {"lease-overlap": "two leases at once"}
 
 
 def figure_of(run: RunData) -> Figure:
     """Lay the whole figure out."""
     sheet = Sheet()
-    focus = run.focus
     gaps: list[Gap] = []
-    guides: list[int] = []
-    if focus.operations:
-        gaps, guides = _proof(sheet, run)
-        sheet.space()
+    found = list(_findings(run))
+    if run.focus.operations or found:
+        sheet.head(run.focus.about)
+    if run.focus.operations:
+        gaps = _proof(sheet, run)
+    if found:
+        _draw_findings(sheet, found)
+    draw_locks(sheet, run)
     for node in run.nodes:
-        _node(sheet, run, node)
-        sheet.space()
-    span_ns = (0, max(run.end_ns, 2))
-    view_ns = focus.view_ns or span_ns
+        draw_node(sheet, run, node)
+    view_ns = run.focus.view_ns or (0, max(run.end_ns, 2))
     return Figure(
         view_ns=view_ns,
-        span_ns=(min(0, view_ns[0]), max(span_ns[1], view_ns[1])),
+        span_ns=(0, max(run.end_ns, view_ns[1])),
         height=sheet.y,
         labels=tuple(sheet.labels),
         bars=tuple(sheet.bars),
         ticks=tuple(sheet.ticks),
         stripes=stripes_of(run.faults, run.end_ns, height=sheet.y),
         gaps=tuple(gaps),
-        guides=tuple(guides),
+        guides=tuple(at_ns for gap in gaps for at_ns in (gap.start_ns, gap.end_ns)),
         jumps=tuple(_jumps(run))[:JUMPS_MAX],
-        filters=_filters(run),
+        filters=tuple((f"path-{n}", path) for n, path in enumerate(run.paths)),
         kept_ns=_kept(run) or view_ns,
     )
 
 
-def _proof(sheet: Sheet, run: RunData) -> tuple[list[Gap], list[int]]:
-    proof = run.focus.proof
-    read, newer = (None, None) if proof is None else (proof.read, proof.newer)
-    sheet.row("the proof", head=True, height=0)
-    tops: dict[int, int] = {}
-    for bar, operation in proof_bars(run.focus.operations, read=read, newer=newer, end_ns=run.end_ns):
-        top = sheet.row(
-            f"p{operation.process}"
-            if not operation.node
-            else f"p{operation.process} at {operation.node}"
-        )
-        tops[operation.index] = top
-        sheet.bars.append(bar(top))
-    if read is None or newer is None or newer.return_ns is None or newer.return_ns >= read.call_ns:
-        return [], []
-    gap = Gap(
-        start_ns=newer.return_ns,
-        end_ns=read.call_ns,
-        y=sheet.row("") + ROW // 2,
-        text=f"{ms(read.call_ns - newer.return_ns)} too late",
-    )
-    return [gap], [newer.return_ns, read.call_ns]
+def _proof(sheet: Sheet, run: RunData) -> list[Gap]:
+    focus = run.focus
+    for bar, operation in proof_bars(focus, end_ns=run.end_ns):
+        at = f" at {operation.node}" if operation.node else ""
+        sheet.bars.append(bar(sheet.row(f"p{operation.process}{at}")))
+    late, newer = focus.offender, focus.newer
+    if late is None or newer is None or newer.return_ns is None or newer.return_ns >= late.call_ns:
+        return []
+    text = f"{ms(late.call_ns - newer.return_ns)} later"
+    top = sheet.row("", height=ROW + 4)
+    return [Gap(start_ns=newer.return_ns, end_ns=late.call_ns, y=top + ROW // 2 + 4, text=text)]
 
 
-def _node(sheet: Sheet, run: RunData, node: str) -> None:
-    sheet.row(node, head=True, height=0)
-    for kind, name in _ROWS:
-        mine = _few([band for band in run.bands if band.node == node and band.kind == kind])
-        marks = (
-            _few_marks([m for m in run.marks if m.node == node and m.kind in _SIGNS])
-            if kind == PROMISE
-            else []
-        )
-        if not mine and not marks:
+def _findings(run: RunData) -> Iterator[tuple[str, Bar]]:
+    """Yield what oracles prove that lasted, with the oracle's name."""
+    if run.said is None:
+        return
+    origin_ns = run.timelines.origin_ns if run.timelines is not None else 0
+    for each in run.said.oracles.values():
+        if each.outcome is not OracleOutcome.VIOLATION:
             continue
-        places = rows_of(((b.start_ns, b.end_ns) for b in mine), rows_max=_PROMISE_ROWS)
-        rows = max(places, default=0) + 1
-        height = ROW if rows == 1 else rows * (ROW - 4)
-        top = sheet.row(name, height=height)
-        for band, place in zip(mine, places, strict=True):
-            each = height // rows
-            sheet.bars.extend(_band(band, top + place * each, each - (rows > 1)))
-        sheet.ticks.extend(_tick(mark, top + height // 2) for mark in marks)
-    faults = [bar for bar in stripes_of(run.faults, run.end_ns, height=0) if node in bar.tags.split(" ")]
-    if faults:
-        places = rows_of(((b.start_ns, b.end_ns) for b in faults), rows_max=3)
-        each = ROW - 5
-        top = sheet.row("faults", height=each * (max(places) + 1))
-        for bar, place in zip(faults, places, strict=True):
-            sheet.bars.append(
+        for finding in each.findings[:FINDINGS_MAX]:
+            if finding.during_ns is None or finding.during_ns[0] >= finding.during_ns[1]:
+                continue
+            start_ns, end_ns = (at_ns - origin_ns for at_ns in finding.during_ns)
+            who = " and ".join(finding.nodes)
+            label = f"{_FOUND.get(each.name, each.name)}: {who}"
+            yield (
+                each.name,
                 Bar(
-                    start_ns=bar.start_ns,
-                    end_ns=bar.end_ns,
-                    y=top + place * each,
-                    height=each - 1,
-                    kind="fault",
-                    label=bar.label,
-                    tip=bar.tip,
-                )
+                    start_ns=start_ns,
+                    end_ns=end_ns,
+                    y=0,
+                    height=ROW - 4,
+                    kind="finding",
+                    label=label,
+                    tip=finding.sentence,
+                ),
             )
-    rows, bars = context_bars(run, node)
-    if bars:
-        top = sheet.row("operations", height=rows * 7)
-        sheet.bars.extend(bar(top) for bar in bars)
 
 
-def _band(band: Band, top: int, height: int) -> Iterator[Bar]:
-    when = f"{at(band.start_ns)} to {at(band.end_ns)} ({ms(band.end_ns - band.start_ns)})"
-    tip = f"{band.node}: {band.text}, {when}"
-    if band.sure_ns is not None and band.sure_ns < band.end_ns:
-        yield Bar(
-            start_ns=band.sure_ns,
-            end_ns=band.end_ns,
-            y=top,
-            height=height,
-            kind="lease-tail",
-            tip=f"{tip}; not used any more after {at(band.sure_ns)}",
-        )
-    end_ns = band.end_ns if band.sure_ns is None else max(band.sure_ns, band.start_ns)
-    yield Bar(
-        start_ns=band.start_ns,
-        end_ns=end_ns,
-        y=top,
-        height=height,
-        kind=band.kind,
-        label=band.text,
-        tip=tip,
-    )
-
-
-def _tick(mark: Mark, y: int) -> Tick:
-    left = "" if mark.left_ns is None else f"; its own promise had {ms(mark.left_ns)} to run"
-    kind = "vote-bound" if mark.left_ns is not None else mark.kind
-    return Tick(at_ns=mark.at_ns, y=y, kind=kind, tip=f"{at(mark.at_ns)}: {mark.node} {mark.text}{left}")
-
-
-def _few(bands: Sequence[Band]) -> Sequence[Band]:
-    """Return the longest bands, if there are too many to draw."""
-    if len(bands) <= BANDS_MAX:
-        return bands
-    longest = sorted(bands, key=lambda band: band.start_ns - band.end_ns)[:BANDS_MAX]
-    return sorted(longest, key=lambda band: band.start_ns)
-
-
-def _few_marks(marks: Sequence[Mark]) -> Iterable[Mark]:
-    """Return every so many-th mark, votes first, if there are too many to draw."""
-    if len(marks) <= MARKS_MAX:
-        return marks
-    return sorted(marks, key=lambda mark: mark.kind != "vote")[:MARKS_MAX]
+def _draw_findings(sheet: Sheet, found: list[tuple[str, Bar]]) -> None:
+    for name in dict.fromkeys(name for name, _ in found):
+        bars = [bar for each, bar in found if each == name]
+        places = rows_of(((bar.start_ns, bar.end_ns) for bar in bars), rows_max=2)
+        top = sheet.row("found", height=ROW * (max(places) + 1) - 2)
+        for bar, place in zip(bars, places, strict=True):
+            sheet.bars.append(bar.at(top + place * ROW))
 
 
 def _jumps(run: RunData) -> Iterator[Jump]:
     if run.focus.view_ns is not None:
         yield Jump(run.focus.about, *run.focus.view_ns)
     pad_ns = run.election_ns
+    for _, bar in _findings(run):
+        yield Jump(bar.label, max(0, bar.start_ns - pad_ns // 4), bar.end_ns + pad_ns // 4)
     leads = sorted((b for b in run.bands if b.kind == LEADS), key=lambda band: band.start_ns)
     for lead in leads[1:]:
-        yield Jump(f"{lead.node}, {lead.text}", max(0, lead.start_ns - pad_ns), lead.start_ns + pad_ns)
+        yield Jump(
+            f"{lead.node} leads, {lead.text}", max(0, lead.start_ns - pad_ns), lead.start_ns + pad_ns
+        )
 
 
 def _kept(run: RunData) -> tuple[int, int] | None:
     kept = run.skimmed.kept
     return (min(each.call_ns for each in kept), max(each.call_ns for each in kept)) if kept else None
-
-
-def _filters(run: RunData) -> tuple[tuple[str, str], ...]:
-    paths = sorted({each.path for each in run.skimmed.kept})[:12]
-    return tuple((f"path-{n}", path) for n, path in enumerate(paths))

@@ -10,9 +10,10 @@ from harness.report.rows import rows_of
 from .shapes import ROW, Bar, at, ms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from checker.operations import Operation
+    from harness.report.focus import Focus
     from harness.report.load import RunData
     from harness.report.skim import Seen
 
@@ -28,20 +29,18 @@ _WRITES: Final = frozenset({"write", "cas", "put", "append", "set", "delete", "a
 _READ_PATHS: Final = frozenset({"lease", "readindex", "log", "follower"})
 
 
-def proof_bars(
-    operations: Sequence[Operation], *, read: Operation | None, newer: Operation | None, end_ns: int
-) -> Iterator[tuple[Placed, Operation]]:
+def proof_bars(focus: Focus, *, end_ns: int) -> Iterator[tuple[Placed, Operation]]:
     """Yield the proof's operations in the order of their calls, each with a bar that awaits its row."""
-    order = sorted(operations, key=lambda each: (each.call_ns, each.index))
-    named = [each for each in (newer, read) if each is not None]
+    order = sorted(focus.operations, key=lambda each: (each.call_ns, each.index))
+    named = [each for each in (focus.newer, focus.offender) if each is not None]
     if len(order) > PROOF_MAX:
         rest = [each for each in order if each not in named]
         order = sorted([*named, *rest[: PROOF_MAX - len(named)]], key=lambda each: each.call_ns)
     for each in order:
         kind = "proof"
-        if each == read:
+        if each == focus.offender:
             kind = "proof offender"
-        elif each == newer:
+        elif each == focus.newer:
             kind = "proof newer"
         path = each.evidence.path if each.evidence is not None else None
         how = f" ({path})" if path is not None else ""
@@ -76,9 +75,7 @@ def context_bars(run: RunData, node: str) -> tuple[int, list[Placed]]:
         middle_ns = sum(run.focus.view_ns or (0, 0)) // 2
         mine = sorted(sorted(mine, key=lambda each: abs(each.call_ns - middle_ns))[:share], key=_call)
     keys = {_key(each.key) for each in run.focus.operations}
-    names = {
-        path: number for number, path in enumerate(sorted({each.path for each in run.skimmed.kept})[:12])
-    }
+    names = {path: number for number, path in enumerate(run.paths)}
     gave_up_ns = run.election_ns // 10
     spans = [(each.call_ns, each.return_ns or each.call_ns + gave_up_ns) for each in mine]
     places = rows_of(spans, rows_max=CONTEXT_ROWS)

@@ -16,10 +16,12 @@ from checker.values import shorten, show
 from harness.outcome import Outcome
 from harness.report.bands import LEADS
 from harness.report.claims import units
+from harness.report.rules import rule_lines
 from harness.report.saved import view_of
 from harness.report.summary import Section, summary
 from harness.report.tally import Spent
 from harness.report.title import title_of
+from harness.report.view import RuleLine
 
 from .cards import Card, cards_of
 from .charts import Chart, charts_of
@@ -70,6 +72,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     offender: int | None
     newer: int | None
     story: tuple[Step, ...]
+    rules: tuple[RuleLine, ...]
     charts: tuple[Chart, ...]
     spent: tuple[Spent, ...]
     leaders: tuple[Leader, ...]
@@ -84,7 +87,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 def page_of(run: RunData) -> Page:
     """Lay a run out as a page."""
     said = run.said
-    proof = run.focus.proof
+    focus = run.focus
     title = run.name if run.plan is None else title_of(run.plan)
     leads = sorted((b for b in run.bands if b.kind == LEADS), key=lambda band: band.start_ns)
     return Page(
@@ -97,12 +100,13 @@ def page_of(run: RunData) -> Page:
         headline=_headline(run),
         sentence=_sentence(said),
         cards=tuple(cards_of(run)),
-        about=run.focus.about,
+        about=focus.about,
         figure=figure_of(run),
-        operations=run.focus.operations[:ROWS_MAX],
-        offender=None if proof is None or proof.read is None else proof.read.index,
-        newer=None if proof is None or proof.newer is None else proof.newer.index,
+        operations=focus.operations[:ROWS_MAX],
+        offender=None if focus.offender is None else focus.offender.index,
+        newer=None if focus.newer is None else focus.newer.index,
         story=story_of(run),
+        rules=() if said is None else rule_lines(said.convictions)[:ROWS_MAX],
         charts=charts_of(run),
         spent=run.skimmed.tally.spent(),
         leaders=tuple(
@@ -128,7 +132,7 @@ def _headline(run: RunData) -> str:
     """Return the answer in one line a stranger understands."""
     said, proof = run.said, run.focus.proof
     found = said.violation if said is not None else None
-    read, newer = (None, None) if proof is None else (proof.read, proof.newer)
+    read, newer = run.focus.offender, run.focus.newer
     if proof is not None and read is not None and newer is not None and proof.stale_ns is not None:
         value = shorten(show(read.value), 40)
         key = "" if read.key is None else f" for key {shorten(show(read.key), 40)}"
@@ -140,6 +144,9 @@ def _headline(run: RunData) -> str:
         )
     if found is not None:
         return found.sentence
+    if said is not None and said.outcome is Outcome.PASS and said.operations is not None:
+        keys = f" on {len(said.keys)} key{'s' * (len(said.keys) != 1)}" if said.keys else ""
+        return f"No wrong answer among {said.operations} operations{keys}"
     if said is None or said.reason is None:
         return _meaning(said)
     return said.reason

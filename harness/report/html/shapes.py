@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 ROW: Final = 18
 GAP: Final = 6
@@ -30,6 +31,12 @@ class Bar(msgspec.Struct, frozen=True, kw_only=True):
     tip: str = ""
     tags: str = ""
     beside: bool = False
+
+    def at(self, y: int, *, kind: str | None = None, height: int | None = None) -> Bar:
+        """Return the same bar elsewhere."""
+        return replace(
+            self, y=y, kind=kind or self.kind, height=self.height if height is None else height
+        )
 
 
 class Tick(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +88,10 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     jumps: tuple[Jump, ...] = ()
     filters: tuple[tuple[str, str], ...] = ()
     kept_ns: tuple[int, int] = (0, 0)
+
+    def has(self, kind: str) -> bool:
+        """Whether there is a bar of a kind."""
+        return any(bar.kind == kind for bar in self.bars)
 
     @property
     def ticks_ns(self) -> tuple[int, ...]:

@@ -46,8 +46,7 @@ def story_of(run: RunData) -> tuple[Step, ...]:
         return ()
     steps = [*_operations(run), *_faults(run, view_ns), *_marks(run, view_ns)]
     kept = sorted(steps, key=lambda step: (step.rank, step.at_ns))[:STEPS_MAX]
-    proof = run.focus.proof
-    zero_ns = proof.newer.return_ns if proof is not None and proof.newer is not None else None
+    zero_ns = run.focus.newer.return_ns if run.focus.newer is not None else None
     return tuple(
         step if zero_ns is None else msgspec.structs.replace(step, since_ns=step.at_ns - zero_ns)
         for step in sorted(kept, key=lambda step: step.at_ns)
@@ -55,13 +54,15 @@ def story_of(run: RunData) -> tuple[Step, ...]:
 
 
 def _operations(run: RunData) -> Iterator[Step]:
-    proof = run.focus.proof
-    read, newer = (None, None) if proof is None else (proof.read, proof.newer)
+    late, newer = run.focus.offender, run.focus.newer
     for each in run.focus.operations:
         name = shorten(str(each), _CHARS_MAX)
         node = each.node or ""
         key = "" if each.key is None else f" of key {shorten(show(each.key), 40)}"
-        if each == read:
+        if each == late and run.focus.proof is None:
+            ended = f"{name}{key} (process {each.process}) returns, too late"
+            yield Step(at_ns=_end(each), node=node, text=ended, tone="bad", rank=0)
+        elif each == late:
             yield Step(
                 at_ns=each.call_ns, node=node, rank=0, text=f"process {each.process} asks: {each.f}{key}"
             )

@@ -33,12 +33,14 @@ if TYPE_CHECKING:
 
 TEXT_CHARS_MAX: Final = 2_000
 WIDTH_MIN_PERCENT: Final = 0.15
-OUTSIDE_PERCENT: Final = 0.5
+OUTSIDE_PERCENT: Final = 0.1
 SIGNS: Final = {
     "vote": "M0-6 5 0 0 6-5 0z",
     "vote-bound": "M0-8 7 0 0 8-7 0z",
     "refused": "M0-5 4 0 0 5-4 0z",
     "revoke": "M-4-4 4 4M-4 4 4-4",
+    "stored": "M-3-5H3V5H-3z",
+    "fell": "M-4-8H4V8H-4z",
     "boot": "M-4 5 0-5 4 5z",
     "anomaly": "M0-6V2M0 5V6",
     "transfer": "M-5-3H2V-6L7 0 2 6V3H-5z",

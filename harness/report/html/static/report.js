@@ -23,7 +23,7 @@
     const width = Math.min(Math.max(b - a, 1000), last - first);
     from = Math.min(Math.max(a, first), last - width);
     to = from + width;
-    requestAnimationFrame(lay);
+    lay();
   };
   const lay = () => {
     const scale = 100 / (to - from);
@@ -35,10 +35,10 @@
       if (out) continue;
       if (node.tagName === "line") { node.setAttribute("x1", x + "%"); node.setAttribute("x2", x + "%"); continue; }
       // A bar that is cut off begins at the edge, so that its label is seen.
-      const cut = b === null || text ? x : Math.max(x, -0.5);
+      const cut = b === null || text ? x : Math.max(x, -0.1);
       node.setAttribute("x", cut + "%");
       if (b === null) continue;
-      node.setAttribute("width", Math.max(Math.min(x + w, 100.5) - cut, 0.15) + "%");
+      node.setAttribute("width", Math.max(Math.min(x + w, 100.1) - cut, 0.15) + "%");
       if (text) {
         const left = x + w / 2 > 55;
         text.setAttribute("x", left ? "0" : "100%");
@@ -170,9 +170,9 @@
         interaction: { mode: "nearest", axis: "x", intersect: false },
         plugins: { legend: { labels: { color: ink, usePointStyle: true, boxHeight: 7, font: { size: 11 } } } },
         scales: {
-          x: { type: "linear", min: first / 1e9, max: last / 1e9, grid, ticks: { color: ink, callback: (value) => value + " s" } },
+          x: { type: "linear", min: first / 1e9, max: last / 1e9, grid, ticks: { color: ink, includeBounds: false, maxRotation: 0, callback: (value) => value + " s" } },
           y: { type: told.log ? "logarithmic" : "linear", beginAtZero: !told.log && !told.band, grid, ticks: { color: ink, maxTicksLimit: 7 },
-            ...(told.band && { suggestedMin: told.band[0] * 1.3, suggestedMax: told.band[1] * 1.3 }) },
+            ...(told.band && { suggestedMin: told.band[0] * 1.3, suggestedMax: told.band[1] * 1.3 }), ...(told.unit === "ms" && !told.log && { suggestedMin: -1, suggestedMax: 1 }) },
         },
       },
       plugins: [behind],
@@ -184,6 +184,6 @@
   };
   drawAll();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
-  window.addEventListener("resize", () => requestAnimationFrame(lay));
+  window.addEventListener("resize", lay);
   lay();
 })();
