@@ -40,23 +40,28 @@ REJECTIONS: Final = ("not_leader", "lease_expired", "no_quorum", "apply_timeout"
 ANOMALIES: Final = ("wall_backward", "wall_forward", "boottime_gap")
 """What is shown even while it is 0, so that a rate can be taken from the beginning."""
 
+CLOCK: Final = "clock"
 REVOCATIONS: Final = {
     "term": "term_change",
     "quorum": "expired",
     "transfer": "transfer",
     "config": "config",
+    "stuck": "stuck",
     "stall": "pause",
+    "wall-forward": CLOCK,
+    "wall-backward": CLOCK,
+    "boottime-gap": CLOCK,
 }
-"""Why leases are dropped, by the reason a node states; what is not here was a clock."""
+"""Why leases are dropped, by the reason a node states."""
 FAILURES: Final = {
+    **REVOCATIONS,
     "timeout": "timeout",
     "term": "term",
     "quorum": "no_quorum",
-    "transfer": "transfer",
-    "config": "config",
+    "stall": CLOCK,
 }
 """Why renewals came to nothing, likewise."""
-CLOCK: Final = "clock"
+STEP_DOWNS: Final = ("term", "quorum", "config", "stuck")
 
 
 class Sample:
@@ -129,14 +134,14 @@ class _Node(Collector):
             "Rounds and requests for a lease that never had a majority.",
             "reason",
             _renamed(tally.renew_failures, FAILURES),
-            (*FAILURES.values(), CLOCK),
+            FAILURES.values(),
         )
         yield _counters(
             "leasekv_lease_revocations",
             "Leases dropped, or closed, by their holder.",
             "reason",
             _renamed(tally.revocations, REVOCATIONS),
-            (*REVOCATIONS.values(), CLOCK),
+            REVOCATIONS.values(),
         )
         yield _gauge(
             "leasekv_promise_remaining_seconds",
@@ -158,7 +163,7 @@ class _Node(Collector):
             "Leaderships of this node that ended.",
             "reason",
             _renamed(tally.step_downs, REVOCATIONS),
-            ("expired", "term_change", "config"),
+            [REVOCATIONS[reason] for reason in STEP_DOWNS],
         )
         yield _gauge("leasekv_commit_index", "The last entry known committed.", status.commit_index)
         yield _gauge("leasekv_applied_index", "The last entry applied.", status.applied_index)
@@ -265,6 +270,6 @@ def _cumulated(buckets: Buckets) -> tuple[list[tuple[str, float]], float]:
 def _renamed(values: Mapping[str, int], names: Mapping[str, str]) -> dict[str, int]:
     named: dict[str, int] = {}
     for reason, count in values.items():
-        name = names.get(reason, CLOCK)
+        name = names[reason]
         named[name] = named.get(name, 0) + count
     return named

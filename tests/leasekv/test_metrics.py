@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 import socket
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +17,7 @@ from targets.leasekv import metrics_http
 from targets.leasekv.buckets import Buckets
 from targets.leasekv.core import CoreFigures, CoreStatus
 from targets.leasekv.messages import Code
-from targets.leasekv.metrics import Sample, exposition
+from targets.leasekv.metrics import FAILURES, REVOCATIONS, Sample, exposition
 from targets.leasekv.tally import Tally
 
 if TYPE_CHECKING:
@@ -76,6 +78,17 @@ def test_reasons_have_the_words_of_the_field() -> None:
     }
     assert told["leasekv_reads_total{rejected}"] == 4
     assert told["leasekv_read_rejections_total{no_quorum}"] == 3
+
+
+def test_every_reason_that_a_node_may_state_has_its_word() -> None:
+    core = Path(metrics_http.__file__).parent / "core"
+    sources = "".join(file.read_text() for file in core.glob("*.py"))
+    stated = set(re.findall(r'reason="([^"]+)"|Revoked\(state.term, "([^"]+)"\)', sources))
+    reasons = {one or other for one, other in stated}
+    reasons |= set(re.findall(r'Anomaly\(\s*"([^"]+)"', (core.parent / "rules.py").read_text()))
+    assert len(reasons) > 6
+    assert reasons <= set(REVOCATIONS)
+    assert set(REVOCATIONS) <= set(FAILURES)
 
 
 def test_histograms_are_cumulative_and_end_in_infinity() -> None:
