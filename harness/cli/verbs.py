@@ -12,6 +12,7 @@ VERBS: Final = {
     "campaign": "harness.cli.campaign:campaign",
     "replay": "harness.cli.replay:replay",
     "shrink": "harness.cli.shrink:shrink_",
+    "serve": "harness.cli.serve:serve",
     "sweep": "harness.cli.sweep:sweep",
     "pack": "harness.cli.pack:pack",
     "unpack": "harness.cli.pack:unpack",

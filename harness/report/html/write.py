@@ -15,7 +15,6 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
 from checker.values import show
@@ -26,12 +25,12 @@ from harness.store.rundir import RunDir
 
 from .page import Page, page_of
 from .shapes import Bar, at, ms
+from .templating import environment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-TEXT_CHARS_MAX: Final = 2_000
 WIDTH_MIN_PERCENT: Final = 0.15
 OUTSIDE_PERCENT: Final = 0.1
 SIGNS: Final = {
@@ -99,15 +98,8 @@ def _data(page: Page) -> str:
 
 @cache
 def _template() -> Any:
-    environment = Environment(
-        loader=PackageLoader("harness.report.html", "static"),
-        autoescape=select_autoescape(default=True, default_for_string=True),
-        undefined=StrictUndefined,
-        finalize=_shown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
+    made = environment("harness.report.html")
+    made.filters |= {
         "ms": ms,
         "at": at,
         "percent": _percent,
@@ -117,14 +109,7 @@ def _template() -> Any:
         "show": show,
         "sign": SIGNS.__getitem__,
     }
-    return environment.get_template("report.html.j2")
-
-
-def _shown(value: Any) -> Any:
-    """Return a value as the template may print it: text of a run with nothing hidden in it."""
-    if isinstance(value, str) and not isinstance(value, Markup):
-        return plain(value, chars_max=TEXT_CHARS_MAX)
-    return value
+    return made.get_template("report.html.j2")
 
 
 def _percent(time_ns: int, view_ns: tuple[int, int]) -> str:
