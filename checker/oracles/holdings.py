@@ -13,9 +13,10 @@ A node tells what it believed only when it checks. Between two lines of its evid
 
 A belief is over at a change of term or role, which a message brings about, and at one of members: what
 the old ones gave may back no lease of the new ones, which a leader finds when it is next asked. It is
-over already at the line before a refused check, a request refused for want of leadership, a revocation
-and a clock anomaly: what the node found there may have been so for a while, so that it would not have
-served. And it never outlives the last line of a boot, for the node may have been killed right after it.
+over already at the line before a refused check, a request refused for want of leadership, a revocation,
+a clock anomaly and a sleep: what the node found there may have been so for a while, so that it would not
+have served. And it never outlives the last line of a boot, for the node may have been killed right
+after it.
 
 A wall clock may have been past ``until_ns`` and set back again inside a gap between two lines, and a
 monotonic clock that is seen to step back likewise. That is excluded only if running twice as fast as
@@ -41,6 +42,7 @@ from checker.evidence import (
     Refused,
     Revoked,
     RoleChanged,
+    Slept,
     TermChanged,
 )
 
@@ -80,7 +82,7 @@ def holdings(timeline: Timeline) -> list[Holding]:
             case TermChanged() | RoleChanged() | Configured():
                 walk.see(place)
                 walk.forget()
-            case Checked() | Revoked() | ClockAnomaly() | Booted():
+            case Checked() | Revoked() | ClockAnomaly() | Slept() | Booted():
                 walk.forget()
             case Refused(code=code) if code in SERVES_NOTHING:
                 walk.forget()
