@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING, Final
 
 from targets.cluster import (
     CLIENTS,
-    ClockBend,
     Link,
     LinkState,
     NodeStatus,
     Primitive,
     ProcessState,
-    Roster,
     TargetError,
     Unsupported,
 )
 from targets.host.gate import NO_SILENCE
-from targets.system import NO_SUSPEND, bend_clock
+from targets.knobs import Knobs
+from targets.system import NO_SUSPEND
 
 from . import netns, queues
 from .container import NO_PID, Container
@@ -47,8 +46,10 @@ ASK_S: Final = 0.05
 SIGNALS_FROM: Final = 128
 
 
-class ContainerCluster:
+class ContainerCluster(Knobs):
     """The parts of `targets.cluster.Cluster` that every cluster in containers has."""
+
+    _system: ContainerSystem
 
     def __init__(self, system: ContainerSystem, *, gates: bool = False) -> None:
         self._system = system
@@ -126,11 +127,6 @@ class ContainerCluster:
             return published
         return self.links.client_address(node)
 
-    async def metrics(self, node: str) -> str | None:
-        """See `targets.cluster.Metered`."""
-        running = self.container(node).state() is ProcessState.RUNNING
-        return await self._system.metrics(node) if running else None
-
     async def status(self, node: str) -> NodeStatus | None:
         """Ask the node; None if it does not answer in time."""
         if self.container(node).state() is not ProcessState.RUNNING:
@@ -172,57 +168,6 @@ class ContainerCluster:
     def link_state(self, link: Link) -> LinkState:
         """Read back the state of a link."""
         return self._of(link).state(link)
-
-    async def bend_clock(self, node: str, bend: ClockBend) -> None:
-        """Bend a node's clocks from now on."""
-        await bend_clock(self._system, node, bend, ask=self.status)
-
-    async def campaign(self, node: str) -> None:
-        """Ask the node to campaign now."""
-        self._check_awake(node)
-        await self._system.campaign(node)
-
-    async def set_apply_delay(self, node: str, delay_ns: int) -> None:
-        """Make the node apply entries late."""
-        self._check_awake(node)
-        await self._system.set_apply_delay(node, delay_ns)
-
-    async def set_sync_delay(self, node: str, delay_ns: int) -> None:
-        """Make the node's syncs late."""
-        self._check_awake(node)
-        await self._system.set_sync_delay(node, delay_ns)
-
-    async def set_disk_room(self, node: str, room_bytes: int | None) -> None:
-        """Leave the node's disk only so much room."""
-        self._check_awake(node)
-        await self._system.set_disk_room(node, room_bytes)
-
-    async def hand_over(self, node: str, target: str) -> None:
-        """Ask a node to hand leadership over."""
-        self._check_awake(node)
-        await self._system.hand_over(node, target)
-
-    async def reconfigure(self, node: str, members: Roster) -> None:
-        """Ask a node that leads to go over to other voters and learners."""
-        self._check_awake(node)
-        await self._system.reconfigure(node, members)
-
-    async def restore_members(self) -> None:
-        """Have whoever leads go back to the voters there were at first."""
-        await self._system.restore_members()
-
-    async def suspend(self, node: str) -> None:
-        """Refuse: the host is the tester's own."""
-        raise Unsupported(f"{node} cannot be suspended: {NO_SUSPEND}")
-
-    async def set_time_service(self, node: str, *, heard: bool) -> None:
-        """Let a node hear its time service or not."""
-        self._check_awake(node)
-        await self._system.set_time_service(node, heard=heard)
-
-    def _check_awake(self, node: str) -> None:
-        if (state := self.state(node)) is not ProcessState.RUNNING:
-            raise Unsupported(f"{node} is {state.value} and cannot be asked")
 
     def _of(self, link: Link) -> PacketLinks | GateLinks:
         """Return what cuts a link, if there is such a link and it can be cut here."""

@@ -7,6 +7,7 @@ the digest of its context as a label and is built again only when that has chang
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import re
@@ -28,26 +29,27 @@ BUILD_S: Final = 600.0
 ROOT: Final = Path(targets.__file__).resolve().parent.parent
 
 
-async def ensure(engine: Engine, image: str, dockerfile: str | None) -> None:
+async def ensure(engine: Engine, image: str, dockerfile: str | None) -> str:
     """Have ``image`` built from ``dockerfile`` as it is now, or there if it is not built here.
 
-    Raises `TargetError` with the last words of what went wrong.
+    Returns its id. The name may be another version's a moment later, where two of them run side by
+    side: containers are made from the id. Raises `TargetError` with the last words of what went wrong.
     """
     if dockerfile is None:
-        await _find(engine, image)
-        return
+        return await _find(engine, image)
     context = _context(dockerfile)
     digest = hashlib.sha256(context).hexdigest()
 
-    def source(client: Client) -> str | None:
+    def look(client: Client) -> tuple[str, str | None] | None:
         try:
             said = client.api.inspect_image(image)
         except docker.errors.ImageNotFound:
             return None
-        return (said["Config"].get("Labels") or {}).get(SOURCE_LABEL)
+        return str(said["Id"]), (said["Config"].get("Labels") or {}).get(SOURCE_LABEL)
 
-    def build(client: Client) -> None:
+    def build(client: Client) -> str:
         said: list[str] = []
+        made = ""
         for line in client.api.build(
             fileobj=io.BytesIO(context),
             custom_context=True,
@@ -61,27 +63,37 @@ async def ensure(engine: Engine, image: str, dockerfile: str | None) -> None:
         ):
             if "error" in line:
                 raise TargetError(_sentence(image, line["error"], said))
+            made = line.get("aux", {}).get("ID", made)
             said.append(str(line.get("stream", "")).strip())
-        client.api.prune_images({"dangling": True, "label": SOURCE_LABEL})  # what this one replaced
+        return made or str(client.api.inspect_image(image)["Id"])
 
-    if await engine.call(f"describe the image {image}", source) != digest:
-        try:
-            await engine.call(f"build {image}", build, deadline_s=BUILD_S)
-        except docker.errors.APIError as error:
-            raise TargetError(_sentence(image, str(error.explanation), [])) from error
+    there = await engine.call(f"describe the image {image}", look)
+    if there is not None and there[1] == digest:
+        return there[0]
+    try:
+        made = await engine.call(f"build {image}", build, deadline_s=BUILD_S)
+    except docker.errors.APIError as error:
+        raise TargetError(_sentence(image, str(error.explanation), [])) from error
+    if there is not None and there[1] is not None and there[0] != made:
+        with contextlib.suppress(docker.errors.APIError):  # somebody still runs it, or removed it first
+            replaced = there[0]
+            await engine.call(
+                f"remove what {image} was", lambda client: client.api.remove_image(replaced)
+            )
+    return made
 
 
-async def _find(engine: Engine, image: str) -> None:
+async def _find(engine: Engine, image: str) -> str:
     """Have an image that somebody else makes: here already, or to be pulled."""
 
-    def find(client: Client) -> None:
+    def find(client: Client) -> str:
         try:
-            client.api.inspect_image(image)
+            return str(client.api.inspect_image(image)["Id"])
         except docker.errors.ImageNotFound:
-            client.images.pull(image)
+            return str(client.images.pull(image).id)
 
     try:
-        await engine.call(f"find the image {image}", find, deadline_s=BUILD_S)
+        return await engine.call(f"find the image {image}", find, deadline_s=BUILD_S)
     except docker.errors.APIError as error:
         raise TargetError(
             f"the image {image} is missing and cannot be pulled: {error.explanation}"

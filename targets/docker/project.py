@@ -46,12 +46,14 @@ REMOVE_TRIES: Final = 3
 class Made(msgspec.Struct, frozen=True):
     """A run's network: the labels of everything of this run, and its addresses.
 
-    ``addresses`` has every node's, and under `CLIENTS` where connections from this host come from.
+    ``addresses`` has every node's, and under `CLIENTS` where connections from this host come from;
+    ``images`` the ids of the services' images, by name.
     """
 
     run: str
     labels: dict[str, str]
     addresses: dict[str, str]
+    images: dict[str, str]
 
 
 async def network(engine: Engine, system: ContainerSystem, *, run: str, name: str) -> Made:
@@ -59,12 +61,12 @@ async def network(engine: Engine, system: ContainerSystem, *, run: str, name: st
 
     ``run`` is the id that everything made is named after, ``name`` what a person calls the run.
     """
-    for service in system.services.values():
-        await images.ensure(engine, service.image, service.dockerfile)
+    files = {service.image: service.dockerfile for service in system.services.values()}
+    ids = {image: await images.ensure(engine, image, file) for image, file in files.items()}
     labels = {RUN_LABEL: run, NAME_LABEL: name, HOST_LABEL: this_host()}
     hosts = list((await make_network(engine, run, labels)).hosts())
     addresses = {node: str(hosts[FIRST_HOST + i]) for i, node in enumerate(system.services)}
-    return Made(run, labels, {CLIENTS: str(hosts[0]), **addresses})
+    return Made(run, labels, {CLIENTS: str(hosts[0]), **addresses}, ids)
 
 
 async def container(engine: Engine, made: Made, service: Service, launch: Launch) -> Container:
@@ -231,7 +233,7 @@ def _creation(made: Made, service: Service, launch: Launch, host: str | None) ->
         endpoint = client.api.create_endpoint_config(aliases=[service.name], ipv4_address=address)
         command = launch.command or service.command
         created = client.api.create_container(
-            service.image,
+            made.images[service.image],
             command=list(command) if command else None,
             entrypoint=list(service.entrypoint) if service.entrypoint else None,
             name=name,

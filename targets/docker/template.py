@@ -98,10 +98,16 @@ def _service(name: str, said: Any) -> Service:
         reader = _READERS.get(key)
         if reader is None:
             raise TemplateError(f"service {name}: {key!r} is not understood; the harness would drop it")
-        fields |= reader(name, key, value)
+        try:
+            fields |= reader(name, key, value)
+        except (TypeError, ValueError, AttributeError) as error:  # another kind of value than is read
+            raise TemplateError(f"service {name}: {key} {value!r:.80} is not understood") from error
     if "image" not in fields:
         raise TemplateError(f"service {name}: no image is named")
-    return Service(**fields)
+    try:
+        return msgspec.convert(fields, Service, from_attributes=True)
+    except msgspec.ValidationError as error:
+        raise TemplateError(f"service {name}: {error}") from error
 
 
 def _plain(_name: str, key: str, value: Any) -> dict[str, Any]:
