@@ -16,7 +16,6 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from targets.cluster import (
-    ClockBend,
     Link,
     LinkState,
     NodeStatus,
@@ -30,7 +29,8 @@ from targets.host import faketime
 from targets.host.gate import NO_SILENCE
 from targets.host.heal import heal
 from targets.host.runtime import Runtime
-from targets.system import NO_SUSPEND, bend_clock
+from targets.knobs import Knobs
+from targets.system import NO_SUSPEND
 
 from .links import Links
 from .node import LocalNode
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Sequence
     from pathlib import Path
 
-    from targets.cluster import Address, Roster
+    from targets.cluster import Address
 
     from .system import ProcessSystem
 
@@ -62,12 +62,14 @@ async def _all(work: Iterable[Coroutine[None, None, None]]) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-class LocalCluster:
+class LocalCluster(Knobs):
     """See `targets.cluster.Cluster`.
 
     Logs go into ``run_dir``; data, sockets and clocks into a private directory that is gone after
     `stop`; with ``keep`` the data is copied to ``data/`` in ``run_dir`` before that.
     """
+
+    _system: ProcessSystem
 
     def __init__(self, system: ProcessSystem, run_dir: Path, *, keep: bool = False) -> None:
         for name in system.nodes:
@@ -179,10 +181,6 @@ class LocalCluster:
         """Ask a node about itself."""
         return await self._node(node).status()
 
-    async def metrics(self, node: str) -> str | None:
-        """See `targets.cluster.Metered`."""
-        return await self._system.metrics(node) if self._awake(node) else None
-
     def state(self, node: str) -> ProcessState:
         """Read what a node's process does."""
         return self._node(node).state()
@@ -228,59 +226,3 @@ class LocalCluster:
     def link_state(self, link: Link) -> LinkState:
         """Read a link's state back."""
         return self._running().state(link)
-
-    async def bend_clock(self, node: str, bend: ClockBend) -> None:
-        """Bend a node's clocks."""
-        self._node(node)
-        await bend_clock(self._system, node, bend, ask=self.status)
-
-    async def campaign(self, node: str) -> None:
-        """Ask a node to campaign."""
-        self._check_awake(node)
-        await self._system.campaign(node)
-
-    async def set_apply_delay(self, node: str, delay_ns: int) -> None:
-        """Make a node apply late."""
-        self._check_awake(node)
-        await self._system.set_apply_delay(node, delay_ns)
-
-    async def set_sync_delay(self, node: str, delay_ns: int) -> None:
-        """Make a node's syncs late."""
-        self._check_awake(node)
-        await self._system.set_sync_delay(node, delay_ns)
-
-    async def set_disk_room(self, node: str, room_bytes: int | None) -> None:
-        """Leave a node's disk only so much room."""
-        self._check_awake(node)
-        await self._system.set_disk_room(node, room_bytes)
-
-    async def hand_over(self, node: str, target: str) -> None:
-        """Ask a node to hand leadership over."""
-        self._check_awake(node)
-        await self._system.hand_over(node, target)
-
-    async def reconfigure(self, node: str, members: Roster) -> None:
-        """Ask a node that leads to go over to other voters and learners."""
-        self._check_awake(node)
-        await self._system.reconfigure(node, members)
-
-    async def restore_members(self) -> None:
-        """Have whoever leads go back to the voters there were at first."""
-        await self._system.restore_members()
-
-    async def suspend(self, node: str) -> None:
-        """Refuse: the host is the tester's own."""
-        raise Unsupported(f"{node} cannot be suspended: {NO_SUSPEND}")
-
-    async def set_time_service(self, node: str, *, heard: bool) -> None:
-        """Let a node hear its time service or not."""
-        self._check_awake(node)
-        await self._system.set_time_service(node, heard=heard)
-
-    def _awake(self, node: str) -> bool:
-        return self.state(node) is ProcessState.RUNNING
-
-    def _check_awake(self, node: str) -> None:
-        """Raise `Unsupported` unless the node can hear."""
-        if not self._awake(node):
-            raise Unsupported(f"{node} is {self.state(node).value} and cannot be asked")
