@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from harness.plan.plan import ScheduleFrom
 from harness.plan.schedules import of_plan
 from nemesis import Machine
 from nemesis.faults import Standing
@@ -72,12 +73,15 @@ def observe(seen: Seen, conductor: Conductor) -> None:
         seen.notes.append(f"{reads} not answered")
 
 
-def unharmed(record: InjectionRecord) -> str | None:
-    """Return why no fault took hold, None if one did or none was due."""
-    if not record.faults or any(each.standing is Standing.INSTALLED for each in record.faults):
+def unharmed(plan: Plan, record: InjectionRecord) -> str | None:
+    """Return why no fault took hold although some were wanted; None if one did, or none was."""
+    if any(each.standing is Standing.INSTALLED for each in record.faults):
         return None
-    reason = next((each.reason for each in record.faults if each.reason), "nobody reported any")
     count = len(record.faults)
+    if not count:
+        wanted = plan.faults and plan.schedule_from is ScheduleFrom.SEED
+        return f"no fault was due within {plan.time_s:g} s of load" if wanted else None
+    reason = next((each.reason for each in record.faults if each.reason), "nobody reported any")
     return f"{'the only fault' if count == 1 else f'each of {count} faults'} took no hold: {reason}"
 
 

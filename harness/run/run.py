@@ -213,7 +213,7 @@ class Course:
         seen.notes.append(f"the harness's loop lagged by {watch.lag_ns / 1e6:.0f} ms at most")
         if self._machine is not None:
             self.record = self._machine.record
-            seen.unharmed = unharmed(self.record)
+            seen.unharmed = unharmed(self.plan, self.record)
             seen.notes.extend(doubts(self.record))
             seen.calm_ns = owed_calm(self.plan, self.record, seen.load_ns)
 

@@ -266,10 +266,9 @@ class AttachedCluster(ContainerCluster):
     async def _find(self, engine: Engine) -> tuple[finding.Found, ...]:
         if self._names:
             found = await finding.by_name(engine, self._names)
-        elif self._compose is not None:
-            found = await finding.by_compose(engine, self._compose)
         else:
-            raise TargetError("say which containers: by their names, or by their compose file")
+            assert self._compose is not None, "whoever names no containers names a compose file"
+            found = await finding.by_compose(engine, self._compose)
         if len(found) != len(self.nodes):
             raise TargetError(
                 f"there are {len(found)} containers, and the plan has {len(self.nodes)} nodes: say"

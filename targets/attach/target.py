@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from targets.target import Mode, Place, Target
+from targets.target import Mode, Place, Target, UnfitError
 
 from .client import load
 
@@ -40,7 +40,17 @@ class Attached:
         }
 
     def check(self, setup: Setup) -> None:
-        """Take every plan; whether there is such a cluster is seen at the start."""
+        """Want to be told which containers; whether they are there is seen at the start."""
+        if not setup.containers and setup.compose is None:
+            raise UnfitError(
+                "say which containers: --compose with the file that they were started from, or their"
+                " names under `containers` in a plan"
+            )
+        if setup.containers and setup.compose is not None:
+            raise UnfitError("containers are named and a compose file too: say one", key="containers")
+        named, nodes = len(setup.containers), len(setup.node_names)
+        if named not in (0, nodes):
+            raise UnfitError(f"{named} containers are named for {nodes} nodes", key="nodes")
 
     def cluster(self, setup: Setup, run_dir: Path, *, gates: bool) -> AttachedCluster:
         """Return the containers that are to be found; their links are cut by packet filter."""
