@@ -63,13 +63,14 @@ def check(  # noqa: PLR0913 - each is an option of the command line
         shares = divide(history, chosen, chosen.initial(initial), history.spans(ties))
         judging = Judging(shares, meter, all_keys=all_keys, paranoid=paranoid, explain=explain)
         judging.run()
-    outcome = worst(verdict.outcome for verdict in judging.verdicts())
+    verdicts = judging.verdicts()
+    outcome = worst({verdict.outcome for verdict in verdicts})
     return Report(
         outcome=outcome if len(history) else Outcome.NOT_EXERCISED,
         format=history.format,
         model=chosen.name,
         operations=len(history),
-        keys=judging.verdicts(),
+        keys=verdicts,
         violations=tuple(judging.violations),
         notes=(*history.notes, *_notes(history)),
         seconds=meter.elapsed_s(),

@@ -7,35 +7,33 @@ cost; a violation is explained at once, out of the same budget.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from itertools import compress
+from typing import TYPE_CHECKING
 
 from checker import direct
 from checker import paranoid as second_look
 from checker.explain.violation import from_conflict, from_direct
-from checker.part import side_by_side, together, whole
+from checker.part import rows, unknowns, whole
 from checker.search import generic, register
 from checker.search.run import REGISTERS
 from checker.search.walk import Lost, order, walk
 from checker.searching import NOT_LOOKED_AT, Answer, Search, Searches
-from checker.values import tag
 from checker.verdict import KeyVerdict, Method, Outcome, Violation
-from checker.zones.batch import batch
 from checker.zones.decide import Blocks, Conflict, Fits, Unsure, decide
-from checker.zones.lower import IS_PAIR
-from checker.zones.many import DoesNotFit, all_fit
+from checker.zones.lower import IS_PAIR, IS_WRITER
 from checker.zones.witness import linearization
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from checker.budget import Meter
-    from checker.part import Share, Together
+    from checker.part import Share
+    from checker.search.walk import Rows
     from checker.zones.lower import Lowered
 
-_BATCH_KEYS_MIN = 4
-_BATCH_OPERATIONS_MAX = 40
-_WALK_OPERATIONS_MAX = 4_000
 _WALKS_LOST_MAX = 2
+_BETWEEN_LOOKS_AT_THE_CLOCK = 10_000
 
 
 @dataclass(eq=False)
@@ -57,8 +55,8 @@ class Judging:
     def run(self) -> None:
         """Give every share its verdict."""
         left: list[Search] = []
-        if len(self.shares) > 1 and type(self.shares[0].model) in REGISTERS:
-            self._together()
+        if self.shares and type(self.shares[0].model) in REGISTERS:
+            self._walk()
         for place, share in enumerate(self.shares):
             if place in self._verdicts:
                 continue
@@ -76,57 +74,42 @@ class Judging:
         for each, answer in searches.run(left, self._stop):
             self._accept(each, answer)
 
-    def _together(self) -> None:
-        """Pass what keys can be passed without much ado; judge one that cannot fit before the others."""
-        lowered = whole(self.shares)
-        has_pairs = 1 in lowered.codes.translate(IS_PAIR)
-        columns = None if has_pairs else together(self.shares)
-        try:
-            if columns is not None and all_fit(*columns):
-                if not self.paranoid:
-                    self._all_pass()
-                return
-            self._walk(lowered)
-            left = len(self.shares) - len(self._verdicts)
-            if self.violations or self.paranoid or left < max(_BATCH_KEYS_MIN, len(self.shares) // 4):
-                return
-            if len(lowered.codes) < _BATCH_OPERATIONS_MAX * len(self.shares) and _batched(
-                columns or together(self.shares)
-            ):
-                self._all_pass()
-        except DoesNotFit as wrong:
-            if not self.all_keys:
-                place = [tag(share.key) for share in self.shares].index(wrong.key)
-                self._search(self._by_zones(place, self.shares[place]))
+    def _walk(self) -> None:
+        """Pass the keys on which little happens at once; judge one that cannot fit before the others.
 
-    def _all_pass(self) -> None:
-        for place, share in enumerate(self.shares):
-            if place not in self._verdicts:
-                self._conclude(place, Method.ZONES, Outcome.PASS, witness=_by_zones_again(share))
-
-    def _walk(self, lowered: Lowered) -> None:
-        """Pass the keys on which little happens at once. Raises `DoesNotFit`.
-
-        Where that is true of few keys it is not tried on the others.
+        Where little is true of few keys it is not tried on the rest.
         """
-        lost_many = 0
-        for place, each in enumerate(side_by_side(self.shares, lowered)):
+        lowered = whole(self.shares)
+        columns = rows(self.shares, lowered)
+        if not _worth_walking(lowered, columns):
+            return
+        lost_many = looked_at = 0
+        ways = walk(columns, lowered.start, lambda place: unknowns(self.shares[place], lowered))
+        for place, way in enumerate(ways):
             share = self.shares[place]
-            if self._stop() is not None or lost_many > max(_WALKS_LOST_MAX, place // 2):
+            if not isinstance(way, Lost):
+                witness = partial(order, columns, way)
+                if self.paranoid:
+                    second_look.replay(share, witness())
+                self._verdicts[place] = KeyVerdict(
+                    key=share.key,
+                    outcome=Outcome.PASS,
+                    method=Method.WALK,
+                    operations=len(share.positions),
+                    witness=witness,
+                )
+            elif way is Lost.CERTAINLY and not self.all_keys:
+                self._search(self._by_zones(place, share))
                 return
-            if len(each.codes) > _WALK_OPERATIONS_MAX:
-                continue
-            try:
-                trail = walk(each.codes, each.values, each.calls, each.returns, each.start)
-            except Lost as lost:
-                if lost.certain:
-                    raise DoesNotFit(tag(share.key)) from None
+            else:
                 lost_many += 1
-                continue
-            witness = _along(share.positions, each.codes, trail)
-            if self.paranoid:
-                second_look.replay(share, witness())
-            self._conclude(place, Method.WALK, Outcome.PASS, witness=witness)
+                if lost_many > max(_WALKS_LOST_MAX, place // 2):
+                    return
+            looked_at += len(share.positions)
+            if looked_at > _BETWEEN_LOOKS_AT_THE_CLOCK:
+                looked_at = 0
+                if self._stop() is not None:
+                    return
 
     def _stop(self) -> str | None:
         if self.violations and not self.all_keys:
@@ -252,21 +235,13 @@ class Judging:
         )
 
 
-def _batched(columns: Together) -> bool:
-    lowered = batch(*columns)
-    decision = None if lowered is None else decide(lowered)
-    match decision:
-        case Fits(blocks):
-            return blocks.sides is None or not blocks.sides.fillers
-        case Conflict(values=[(key, _), *_]):
-            raise DoesNotFit(key)
-        case _:
-            return False
-
-
-def _along(positions: Sequence[int], codes: bytes, trail: Any) -> Callable[[], tuple[int, ...]]:
-    """Return what writes out the linearization at whose end ``trail`` stands."""
-    return lambda: tuple(positions[at] for at in order(codes, trail))
+def _worth_walking(lowered: Lowered, columns: Rows) -> bool:
+    """Return whether to walk before zones: not where they surely do, and much happens at once."""
+    codes = lowered.codes
+    if 1 in codes.translate(IS_PAIR):
+        return True
+    written = list(compress(lowered.values, codes.translate(IS_WRITER)))
+    return len(set(written)) < len(written) or columns.alone.count(True) * 3 > len(columns.codes)
 
 
 def _by_zones_again(share: Share) -> Callable[[], tuple[int, ...]]:

@@ -8,21 +8,24 @@ model keeps, in call order; what failed for certain, or is of no consequence, is
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, compress
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from operator import itemgetter, lt
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from checker.errors import MalformedHistory, ModelError
 from checker.models.model import Model, untag
 from checker.operations import History
+from checker.search.walk import ANY, LATER, Rows, Unknowns
 from checker.values import all_plain, tag
 from checker.zones.lower import (
+    END,
     IS_PAIR,
     IS_PLAIN,
+    IS_ROW,
     IS_SOMETHING,
     Code,
     Lowered,
@@ -32,6 +35,8 @@ from checker.zones.lower import (
 
 if TYPE_CHECKING:
     from checker.operations import Operation
+
+_MAYBE: Final = frozenset({Code.MAYBE_WRITE, Code.MAYBE_CAS})
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -123,28 +128,8 @@ class Share(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return lowered, positions
 
 
-class Together(NamedTuple):
-    """Several registers of a history in columns: the tagged key of each operation, each key once."""
-
-    lowered: Lowered
-    keys: Sequence[Hashable]
-    names: Sequence[Hashable]
-
-
-def together(shares: Sequence[Share]) -> Together:
-    """Return the operations of all ``shares`` of a history, which are registers."""
-    history = shares[0].history
-    names = [tag(share.key) for share in shares]
-    keys = history.key if all_plain(history.key) else list(map(tag, history.key))
-    lowered = whole(shares)
-    if Code.NOTHING in lowered.codes:
-        keys = list(compress(keys, lowered.codes.translate(IS_SOMETHING)))
-        lowered = lowered.without_nothing()
-    return Together(lowered, keys, names)
-
-
 def whole(shares: Sequence[Share]) -> Lowered:
-    """Return every operation of the history that ``shares`` are of, in its own place."""
+    """Return every operation of the history that ``shares`` are of, in its own place, tagged."""
     history, first = shares[0].history, shares[0]
     lowered = Lowered(
         codes=bytes(history.what).translate(code_table(history.kinds, first.model.conventions)),
@@ -153,38 +138,60 @@ def whole(shares: Sequence[Share]) -> Lowered:
         returns=first.returns,
         start=first.start,
     )
-    return drop_wild_reads(lowered, first.model.conventions)
-
-
-def side_by_side(shares: Sequence[Share], lowered: Lowered) -> Iterator[Lowered]:
-    """Yield what of ``lowered``, the `whole`, is each share's, every operation of it, tagged."""
+    lowered = drop_wild_reads(lowered, first.model.conventions)
     codes, values = lowered.codes, lowered.values
     pairs = codes.translate(IS_PAIR)
     if not (
         all_plain(compress(values, codes.translate(IS_PLAIN)))
         and all_plain(chain.from_iterable(compress(values, pairs)))
+        if 1 in pairs
+        else all_plain(values)
     ):
         values = [
             (tag(value[0]), tag(value[1])) if pair else tag(value)
             for pair, value in zip(pairs, values, strict=True)
         ]
-    places = list(chain.from_iterable(share.positions for share in shares))
-    codes = bytes(map(codes.__getitem__, places))
-    values, calls, returns = (
-        list(map(column.__getitem__, places)) for column in (values, lowered.calls, lowered.returns)
-    )
-    at = 0
+    return replace(lowered, values=values, tagged=True)
+
+
+def rows(shares: Sequence[Share], lowered: Lowered) -> Rows:
+    """Return what of ``lowered``, the `whole`, certainly happened, share behind share."""
+    places: list[int] = []
+    nowhere = len(lowered.codes)
     for share in shares:
-        until = at + len(share.positions)
-        yield Lowered(
-            codes=codes[at:until],
-            values=values[at:until],
-            calls=calls[at:until],
-            returns=returns[at:until],
-            start=lowered.start,
-            tagged=True,
-        )
-        at = until
+        places += share.positions
+        places.append(nowhere)
+    codes = lowered.codes + bytes([END])
+    certain = codes.translate(IS_ROW)
+    if 0 in certain:
+        places = list(compress(places, _picker(places)(certain)))
+    pick = _picker(places)
+    calls, returns = pick([*lowered.calls, LATER]), pick([*lowered.returns, LATER])
+    return Rows(
+        codes=bytes(pick(codes)),
+        values=pick([*lowered.values, None]),
+        calls=calls,
+        returns=returns,
+        alone=[*map(lt, returns, calls[1:]), False],
+        places=places,
+    )
+
+
+def _picker(places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """Return what picks ``places`` out of a column; an itemgetter gives no sequence of just one."""
+    return itemgetter(*places) if len(places) > 1 else lambda column: [column[at] for at in places]
+
+
+def unknowns(share: Share, lowered: Lowered) -> Unknowns:
+    """Return what of ``lowered``, the `whole`, is of unknown end on ``share``, by value left."""
+    found: Unknowns = {}
+    codes = lowered.codes
+    for bit, at in enumerate(i for i in share.positions if codes[i] in _MAYBE):
+        value = lowered.values[at]
+        old, leaves = (ANY, value) if codes[at] == Code.MAYBE_WRITE else value
+        if old != leaves:
+            found.setdefault(leaves, []).append((1 << bit, lowered.calls[at], old, at))
+    return found
 
 
 def judge(model: Model, op: Operation, *, name: str) -> None:

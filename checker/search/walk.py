@@ -1,223 +1,246 @@
-"""One walk along a register's operations, for keys on which little happens at once.
+"""One walk along the registers of a history, for keys on which no more than a few things happen at once.
 
 Where nothing else is open while an operation is, its place in the order is known, and all there is to
-do is look: one step of a loop. Only what overlaps leaves a choice. So the operations of a key, in the
-order of their calls, fall into *stretches*: a stretch ends where everything that was called has returned
-before the next call. Of a short stretch every way through is tried, and each value it can end with is
-kept.
+do is look: one step of a loop. Only what overlaps leaves a choice. Then the walk does what any search
+does, but without memory: what only looks is taken as soon as it fits; of what may be next that is taken
+which must return first, or what leaves the value that it waits for; and where that comes to nothing the
+walk goes back to the last choice. An operation of unknown end is taken when the one that must return
+first wants its value, or needs the present one gone, and nothing that certainly happened can help.
 
-An operation of unknown end never returns; it belongs to no stretch. It is taken when an operation that
-may be next wants its value, or needs the present one gone, and nothing else is tried with it.
+Without any of unknown end the walk is exact: when it has tried every choice no order fits. With some a
+walk that got through is a linearization all the same, and one that did not says nothing. It has so many
+looks around for every operation, and is lost when these are used up; `register` is there for what is
+hard.
 
-Without any of unknown end the walk is exact: no value left means that no order fits. With some a walk
-that got through is a linearization all the same, and one that did not says nothing. Wherever a stretch
-is too long, the walk gives up; `register` is there for what is hard.
+All keys are one series of rows, for a key by itself costs more to begin with than to walk along. Only
+what certainly happened is a row, in call order, and a row `END` closes each key.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from checker.operations import NEVER
-from checker.zones.lower import Code
+from checker.zones.lower import END, Code
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 READ, WRITE, CAS, DIFFERED = int(Code.READ), int(Code.WRITE), int(Code.CAS), int(Code.DIFFERED)
-MAYBE_WRITE, NOTHING = int(Code.MAYBE_WRITE), int(Code.NOTHING)
+LATER: Final = NEVER + 1
+"""The stamps of a row `END`: no operation of its key is open so long."""
 
-_STRETCH_MAX: Final = 16
-_CONFIGURATIONS_MAX: Final = 64
-_SEVERAL: Final = object()
-"""Stands for the value held where it may be one of several; equal to none."""
+_LOOKS_FREE: Final = 1_024
+_LOOKS_PER_ROW: Final = 32
 
-_NONE: Final = object()
+Trail = tuple[Any, Any]
+"""A chain of what was taken elsewhere than at its own row, the last first: a row, or for an operation of
+unknown end the row that it came before and its place in the history."""
 
-Ways = dict[Any, tuple[int, Any]]
-"""By value held: which of unknown end were taken, a bit each, and the trail that led there.
-
-A trail is a chain of positions. The end of a stretch is marked with ``~`` of where the stretch began.
-"""
+Way = tuple[int, int, Trail | None]
+"""How a key's operations fit: where its rows begin and end, and the trail."""
 
 
-class Lost(Exception):  # noqa: N818 - an answer
-    """The walk did not come through; ``certain``: no order fits."""
+class Lost(Enum):
+    """What is said of a key that the walk did not come through."""
 
-    def __init__(self, *, certain: bool) -> None:
-        super().__init__(certain)
-        self.certain = certain
+    PERHAPS = "nothing is known"
+    CERTAINLY = "no order fits"
 
 
-def walk(  # noqa: C901, PLR0912 - one loop, kept flat for speed
-    codes: Sequence[int],
-    values: Sequence[Any],
-    calls: Sequence[int],
-    returns: Sequence[int],
-    start: Hashable,
-) -> Any:
-    """Return the trail of a linearization, for `order`. Raises `Lost`.
+ANY: Final = object()
+"""Stands for the old value of a write, which needs none."""
 
-    The columns are those of `Lowered`, tagged; `Code.NOTHING` may be among them.
+Unknowns = dict[Any, list[tuple[int, int, Any, int]]]
+"""Operations of unknown end by the value they leave, in call order: a bit of its own, the call, the old
+value needed (or `ANY`), the place in the history."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Rows:
+    """The rows of several keys in columns, values tagged.
+
+    ``alone``: of each, whether it returned before the next one was called. ``places``: where in the
+    history it is.
     """
-    state: Any = start
-    ways: Ways = {start: (0, None)}
-    maybes: dict[Any, list[tuple[int, int]]] = {}
-    unknown = 0
-    stretch: list[int] = []
-    latest = -NEVER
-    following = iter(calls)
-    next(following, None)
-    for at, (code, value, back) in enumerate(zip(codes, values, returns, strict=True)):
-        until = next(following, NEVER)
-        if back < until and not stretch:
-            if code == READ:
-                if value == state:
-                    continue
-            elif code == WRITE:
-                state = value
-                continue
-            elif code == CAS:
-                if value[0] == state:
-                    state = value[1]
-                    continue
-            elif code == NOTHING or (state is not _SEVERAL and value[0] != state):
-                continue
-        if code < MAYBE_WRITE:
-            if len(stretch) == _STRETCH_MAX:
-                raise Lost(certain=False)
-            stretch.append(at)
-            if back > latest:  # noqa: PLR1730 - max() would double the time
-                latest = back
-        elif code != NOTHING:
-            new = value if code == MAYBE_WRITE else value[1]
-            maybes.setdefault(new, []).append((1 << unknown, at))
-            unknown += 1
-        if stretch and latest < until:
-            if state is not _SEVERAL:
-                used, trail = next(iter(ways.values()))
-                ways = {state: (used, trail)}
-            ways = _through(codes, values, calls, returns, stretch=stretch, ways=ways, maybes=maybes)
-            if not ways:
-                raise Lost(certain=not unknown)
-            state = _SEVERAL if len(ways) > 1 else next(iter(ways))
-            stretch = []
-            latest = -NEVER
-    return next(iter(ways.values()))[1]
+
+    codes: bytes
+    values: Sequence[Any]
+    calls: Sequence[int]
+    returns: Sequence[int]
+    alone: Sequence[bool]
+    places: Sequence[int]
 
 
-def _through(  # noqa: C901, PLR0912, PLR0915 - as above
-    codes: Sequence[int],
-    values: Sequence[Any],
-    calls: Sequence[int],
-    returns: Sequence[int],
-    *,
-    stretch: list[int],
-    ways: Ways,
-    maybes: dict[Any, list[tuple[int, int]]],
-) -> Ways:
-    """Return the ways out of a stretch, those that took the fewest of unknown end first."""
-    if len(stretch) == 2 and not maybes:
-        return _either(codes, values, *stretch, ways=ways)
-    everything = (1 << len(stretch)) - 1
-    begun = ~stretch[0]
-    ends: Ways = {}
-    seen = set()
-    stack = [(0, state, used, trail) for state, (used, trail) in reversed(ways.items())]
-    while stack:
-        taken, state, used, trail = stack.pop()
-        if (taken, state) in seen:
-            continue
-        seen.add((taken, state))
-        if len(seen) > _CONFIGURATIONS_MAX:
-            raise Lost(certain=False)
-        soonest = NEVER
-        options = []
-        wants = []
-        differing = False
-        for bit, at in enumerate(stretch):
-            if calls[at] > soonest:
-                break
-            if taken >> bit & 1:
-                continue
-            code, value = codes[at], values[at]
-            if code == WRITE:
-                options.append((1 << bit, value, at))
-            elif code == CAS:
-                if value[0] == state:
-                    options.append((1 << bit, value[1], at))
-                else:
-                    wants.append(value[0])
-            elif (value == state) if code == READ else (value[0] != state):
-                taken |= 1 << bit
-                trail = (at, trail)
-                continue
-            elif code == READ:
-                wants.append(value)
-            else:
-                differing = True
-            if returns[at] < soonest:  # noqa: PLR1730 - as above
-                soonest = returns[at]
-        if taken == everything:
-            if state not in ends or used.bit_count() < ends[state][0].bit_count():
-                ends[state] = (used, (begun, trail))
-            continue
-        if maybes and (wants or differing):
-            for new in maybes if differing else wants:
-                if new == state:
-                    continue
-                for bit, at in maybes.get(new, ()):
-                    if calls[at] > soonest:
+def walk(  # noqa: C901, PLR0912, PLR0915 - one loop, kept flat for speed
+    rows: Rows, start: Hashable, unknown: Callable[[int], Unknowns]
+) -> Iterator[Way | Lost]:
+    """Yield what became of each key; ``unknown`` returns what is of unknown end on a key, by number."""
+    codes, values, calls, returns = rows.codes, rows.values, rows.calls, rows.returns
+    alone, size = rows.alone, len(codes)
+    read, write, cas, end = READ, WRITE, CAS, END
+    begin = number = 0
+    while begin < size:
+        first, taken, used, state = begin, 0, 0, start
+        trail: Any = None
+        stack: list[tuple[int, int, int, Any, Any, list[int]]] = []
+        unknowns: Unknowns | None = None
+        looks = _LOOKS_FREE
+        lost: Lost | None = None
+        code = -1
+        while True:
+            if not taken:
+                for first in range(first, size):  # noqa: B020 - it goes on from where it is
+                    code = codes[first]
+                    if code == read:
+                        if values[first] != state:
+                            break
+                    elif not alone[first]:
                         break
-                    if used & bit or (codes[at] != MAYBE_WRITE and values[at][0] != state):
-                        continue
-                    stack.append((taken, new, used | bit, (at, trail)))
+                    elif code == write:
+                        state = values[first]
+                    elif code == cas:
+                        value = values[first]
+                        if value[0] != state:
+                            break
+                        state = value[1]
+                    elif values[first][0] == state:
+                        break
+                if code == end:
                     break
-        stack.extend((taken | bit, then, used, (at, trail)) for bit, then, at in reversed(options))
-    if len(ends) > 1:
-        return dict(sorted(ends.items(), key=lambda end: end[1][0].bit_count()))
-    return ends
-
-
-def _either(codes: Sequence[int], values: Sequence[Any], one: int, other: int, *, ways: Ways) -> Ways:
-    """Return the ways out of two operations that overlap: the one first, or the other."""
-    ends: Ways = {}
-    for state, (used, trail) in ways.items():
-        for first, then in ((one, other), (other, one)):
-            between = _after(codes[first], values[first], state)
-            end = between if between is _NONE else _after(codes[then], values[then], between)
-            if end is not _NONE and end not in ends:
-                ends[end] = (used, (~one, (then, (first, trail))))
-    return ends
-
-
-def _after(code: int, value: Any, state: Any) -> Any:
-    """Return the value that an operation which certainly happened leaves; `_NONE` if it does not fit."""
-    if code == WRITE:
-        return value
-    if code == READ:
-        return state if value == state else _NONE
-    if code == CAS:
-        return value[1] if value[0] == state else _NONE
-    return state if value[0] != state else _NONE
-
-
-def order(codes: Sequence[int], trail: Any) -> list[int]:
-    """Return the positions of the linearization at whose end ``trail`` stands."""
-    stretches: list[tuple[int, list[int]]] = []
-    while trail is not None:
-        at, trail = trail
-        if at < 0:
-            stretches.append((~at, []))
+            candidates: list[int] = []
+            soonest, blocked = NEVER, -1
+            at, bits = first, taken
+            while calls[at] <= soonest:
+                if not bits & 1:
+                    code = codes[at]
+                    if code == write:
+                        candidates.append(at)
+                    else:
+                        value = values[at]
+                        if code == read:
+                            fits = value == state
+                        elif code == cas:
+                            fits = value[0] == state
+                            if fits and value[1] != state:
+                                candidates.append(at)
+                                fits = False
+                        else:
+                            fits = value[0] != state
+                        if fits:
+                            taken |= 1 << (at - first)
+                            trail = (at, trail)
+                            at += 1
+                            bits >>= 1
+                            continue
+                    back = returns[at]
+                    if back < soonest:
+                        soonest, blocked = back, at
+                at += 1
+                bits >>= 1
+            looks -= at - first
+            if looks + (first - begin) * _LOOKS_PER_ROW < 0:
+                lost = Lost.PERHAPS
+                break
+            while taken & 1:
+                taken >>= 1
+                first += 1
+            if blocked < 0:
+                continue
+            if blocked in candidates:
+                option = blocked
+            else:
+                option, helpful = _towards(rows, blocked, candidates)
+                if not helpful:
+                    if unknowns is None:
+                        unknowns = unknown(number)
+                    given = unknowns and _given(unknowns, rows, blocked, state, used, soonest)
+                    if given:
+                        if candidates:
+                            stack.append((first, taken, used, state, trail, candidates))
+                        bit, state, place = given
+                        used |= bit
+                        trail = ((first, place), trail)
+                        continue
+                if option < 0:
+                    if not stack:
+                        lost = Lost.PERHAPS if unknowns else Lost.CERTAINLY
+                        break
+                    first, taken, used, state, trail, candidates = stack.pop()
+                    option = min(candidates, key=returns.__getitem__)
+            if len(candidates) > 1:
+                candidates.remove(option)
+                stack.append((first, taken, used, state, trail, candidates))
+            taken |= 1 << (option - first)
+            state = values[option]
+            if codes[option] == cas:
+                state = state[1]
+            trail = (option, trail)
+            while taken & 1:
+                taken >>= 1
+                first += 1
+        if lost is not None:
+            first = codes.index(end, first)
+            yield lost
         else:
-            stretches[-1][1].append(at)
-    chosen = {at for _, several in stretches for at in several}
-    alone = [at for at, code in enumerate(codes) if code < MAYBE_WRITE and at not in chosen]
+            yield begin, first, trail
+        begin = first + 1
+        number += 1
+
+
+def _towards(rows: Rows, blocked: int, candidates: list[int]) -> tuple[int, bool]:
+    """Return the candidate to take while ``blocked`` waits, or -1; and whether it helps."""
+    if not candidates:
+        return -1, False
+    soonest = min(candidates, key=rows.returns.__getitem__)
+    code, value = rows.codes[blocked], rows.values[blocked]
+    if code != READ:
+        if code != CAS:
+            return soonest, True
+        value = value[0]
+    for at in candidates:
+        leaves = rows.values[at]
+        if (leaves if rows.codes[at] == WRITE else leaves[1]) == value:
+            return at, True
+    return soonest, False
+
+
+def _given(
+    unknowns: Unknowns, rows: Rows, blocked: int, state: Any, used: int, soonest: int
+) -> tuple[int, Any, int] | None:
+    """Return the bit, value and place of one of unknown end that helps ``blocked``, not used before."""
+    code, value = rows.codes[blocked], rows.values[blocked]
+    wanted: Iterable[Any] = (value,) if code == READ else (value[0],)
+    if code == DIFFERED:
+        wanted = [each for each in unknowns if each != state]
+    for leaves in wanted:
+        for bit, call, old, place in unknowns.get(leaves, ()):
+            if call > soonest:
+                break
+            if not used & bit and (old is ANY or old == state):
+                return bit, leaves, place
+    return None
+
+
+def order(rows: Rows, way: Way) -> tuple[int, ...]:
+    """Return the linearization that ``way`` is, as places in the history."""
+    begin, end, trail = way
+    chosen: list[Any] = []
+    while trail is not None:
+        step, trail = trail
+        chosen.append(step)
+    chosen.reverse()
+    elsewhere = {step for step in chosen if type(step) is int}
+    at = begin
     found: list[int] = []
-    done = 0
-    for begins, several in reversed(stretches):
-        while done < len(alone) and alone[done] < begins:
-            found.append(alone[done])
-            done += 1
-        found.extend(reversed(several))
-    return [*found, *alone[done:]]
+    for step in [*chosen, end]:
+        row = step if type(step) is int else step[0]
+        while at < row:
+            if at not in elsewhere:
+                found.append(rows.places[at])
+            at += 1
+        if step != end:
+            found.append(rows.places[step] if type(step) is int else step[1])
+    return tuple(found)

@@ -49,6 +49,12 @@ IS_CAS: Final = mask(Code.CAS, Code.MAYBE_CAS)
 IS_PAIR: Final = mask(Code.CAS, Code.MAYBE_CAS, Code.DIFFERED)
 IS_PLAIN: Final = mask(Code.READ, Code.WRITE, Code.MAYBE_WRITE)
 IS_DIFFERED: Final = mask(Code.DIFFERED)
+END: Final = 7
+"""The code of a row that is no operation but closes those of a key."""
+
+IS_ROW: Final = bytes(code <= Code.DIFFERED or code == END for code in range(256))
+"""Of what certainly happened, and of `END`."""
+
 IS_SOMETHING: Final = bytes(code != Code.NOTHING for code in range(256))
 
 

@@ -12,15 +12,14 @@ import pytest
 
 from checker import NEVER, CasRegister, History, Outcome, check, formats
 from checker.conventions import Ties
-from checker.part import Part, divide, side_by_side
-from checker.part import whole as whole_of
+from checker.part import Part, Share, divide, rows, unknowns, whole
 from checker.search import brute, generic
 from checker.search import register as register_search
 from checker.search.walk import Lost, order, walk
 from checker.testing import crowded, merged, starved, thrown
 from checker.verdict import worst
 from checker.zones.decide import Conflict, Fits, Unsure, decide
-from checker.zones.lower import Code, Lowered, lower
+from checker.zones.lower import lower
 from checker.zones.witness import linearization
 
 if TYPE_CHECKING:
@@ -163,10 +162,12 @@ def tell(capsys: pytest.CaptureFixture[str], what: str, seen: Counter[str]) -> N
         print(f"\n{what}: {', '.join(f'{name} {many}' for name, many in sorted(seen.items()))}")  # noqa: T201 - the count is the result
 
 
-def along(lowered: Lowered) -> list[int]:
-    """Return where a walk along tagged operations leads. Raises `Lost`."""
-    trail = walk(lowered.codes, lowered.values, lowered.calls, lowered.returns, lowered.start)
-    return order(lowered.codes, trail)
+def along(share: Share) -> tuple[int, ...] | Lost:
+    """Return where a walk along a key leads, as indices into the history."""
+    lowered = whole([share])
+    columns = rows([share], lowered)
+    (way,) = walk(columns, lowered.start, lambda _: unknowns(share, lowered))
+    return way if isinstance(way, Lost) else order(columns, way)
 
 
 def compare_walks(seed: str, count: int) -> Counter[str]:
@@ -176,25 +177,22 @@ def compare_walks(seed: str, count: int) -> Counter[str]:
         history = thrown(dice, repeats=0.6) if number % 8 else starved(dice)
         part = part_of(history)
         (share,) = divide(history, part.model, None, history.spans(Ties.CONCURRENT))
-        (columns,) = side_by_side([share], whole_of([share]))
         where = f"seed {seed!r}, history {number}"
-        found: list[int] | None = None
-        try:
-            found = along(columns)
-        except Lost as lost:
-            if not lost.certain:
-                seen["lost"] += 1
-                continue
-        else:
+        found = along(share)
+        if found is Lost.PERHAPS:
+            seen["lost"] += 1
+            continue
+        if not isinstance(found, Lost):
             indices = {op.index: i for i, op in enumerate(part.operations)}
             assert fits(part, [indices[at] for at in found]), f"a bad witness: {where}"
         args = (part.operations, part.start, part.calls, part.returns)
         truth = to_the_end(generic.search(part.model, *args))
         assert truth is not None
-        assert (truth.order is None) is (found is None), f"the walk is wrong: {where}"
+        fit = not isinstance(found, Lost)
+        assert (truth.order is not None) is fit, f"the walk is wrong: {where}"
         if number % 8:
-            assert brute.linearizable(part.model, *args) is (found is not None), where
-        seen["fits" if found is not None else "does not"] += 1
+            assert brute.linearizable(part.model, *args) is fit, where
+        seen["fits" if fit else "does not"] += 1
     return seen
 
 
@@ -207,17 +205,15 @@ def test_a_walk_that_comes_to_an_end_agrees_with_brute_force() -> None:
 
 
 def test_a_walk_gives_up_where_too_much_overlaps() -> None:
-    many = 200
-    lowered = Lowered(
-        codes=bytes([Code.WRITE] * many),
-        values=list(range(many)),
-        calls=[0] * many,
-        returns=[1] * many,
-        start=None,
-    )
-    with pytest.raises(Lost) as lost:
-        along(lowered)
-    assert not lost.value.certain
+    many = 500
+    lines = [
+        json.dumps({"type": kind, "process": i, "f": "write", "key": 0, "value": i, "time_ns": stamp})
+        for stamp, kind in enumerate(("invoke", "ok"))
+        for i in range(many)
+    ]
+    history = formats.read("\n".join(lines).encode(), name="h")
+    (share,) = divide(history, CasRegister(), None, history.spans(Ties.CONCURRENT))
+    assert along(share) is Lost.PERHAPS
 
 
 def test_the_write_that_a_proof_begins_with_stays_in_it() -> None:

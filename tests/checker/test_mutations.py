@@ -13,21 +13,21 @@ import signal
 import sys
 import types
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
 from checker import NEVER, CasRegister, check, direct
+from checker import part as parts
 from checker.conventions import Ties
 from checker.models import MODELS
-from checker.part import Part, Share, divide, together
-from checker.search import brute, generic, register
+from checker.part import Part, Share, divide
+from checker.search import brute, generic, register, walk
 from checker.testing import PUT_AND_TAKE, crowded, merged, put_once, starved, thrown
-from checker.zones import batch, many, witness
 from checker.zones import decide as zones
-from checker.zones.lower import Code
+from checker.zones import witness
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -319,70 +319,112 @@ MUTATIONS = [
         "return Code.NOTHING\n        case _",
     ),
     Mutation(
-        "each key has an initial value of its own",
-        "checker.zones.many",
-        "map(where.get, told, map(initial.__getitem__, readers))",
-        "map(where.get, told, map(lambda key: 0, readers))",
+        "what returned before the next call stands alone",
+        "checker.part",
+        "[*map(lt, returns, calls[1:]), False]",
+        "[*map(int.__le__, returns, calls[1:]), False]",
     ),
     Mutation(
-        "a value is seen where it was written",
-        "checker.zones.many",
-        "if not all(found) or",
-        "if",
+        "what certainly happened is a row",
+        "checker.part",
+        "if 0 in certain:",
+        "if False:",
     ),
     Mutation(
-        "who sees the initial value sees nothing else",
-        "checker.zones.many",
-        " or sum(map(len(names).__gt__, seen)) != told.count(start)",
+        "a key closes with a row of its own",
+        "checker.part",
+        "        places.append(nowhere)\n    codes",
+        "    places.append(nowhere)\n    codes",
+    ),
+    Mutation(
+        "each key begins with the initial value",
+        "checker.search.walk",
+        "begin, 0, 0, start",
+        "begin, 0, 0, start if not number else state",
+    ),
+    Mutation(
+        "a read sees what is held",
+        "checker.search.walk",
+        "if values[first] != state:",
+        "if False:",
+    ),
+    Mutation(
+        "a cas finds its old value",
+        "checker.search.walk",
+        "if value[0] != state:",
+        "if False:",
+    ),
+    Mutation(
+        "a cas that failed did not find it",
+        "checker.search.walk",
+        "elif values[first][0] == state:",
+        "elif False:",
+    ),
+    Mutation(
+        "what overlaps may change places",
+        "checker.search.walk",
+        "while calls[at] <= soonest:",
+        "while calls[at] < soonest:",
+    ),
+    Mutation(
+        "nothing is called after what it comes before returned",
+        "checker.search.walk",
+        "while calls[at] <= soonest:",
+        "while calls[at] <= NEVER:",
+    ),
+    Mutation(
+        "what only looks is no choice",
+        "checker.search.walk",
+        "fits = value == state",
+        "fits = True",
+    ),
+    Mutation(
+        "a cas that changes something is a choice",
+        "checker.search.walk",
+        "if fits and value[1] != state:",
+        "if False:",
+    ),
+    Mutation(
+        "a walk goes back to the last choice",
+        "checker.search.walk",
+        "if len(candidates) > 1:",
+        "if False:",
+    ),
+    Mutation(
+        "what is tried is not tried again",
+        "checker.search.walk",
+        "candidates.remove(option)",
+        "pass",
+    ),
+    Mutation(
+        "with unknown ends nothing is certain",
+        "checker.search.walk",
+        "Lost.PERHAPS if unknowns else Lost.CERTAINLY",
+        "Lost.CERTAINLY",
+    ),
+    Mutation(
+        "unknown ends happen once",
+        "checker.search.walk",
+        "not used & bit and ",
         "",
     ),
     Mutation(
-        "blocks cross those of their own key",
-        "checker.zones.many",
-        "tops[key] = last[cluster]",
-        "tops.update(dict.fromkeys(names, last[cluster]))",
+        "unknown ends need their old value",
+        "checker.search.walk",
+        "(old is ANY or old == state)",
+        "True",
     ),
     Mutation(
-        "blocks of one key must not cross",
-        "checker.zones.many",
-        "if first[cluster] < tops[key]:",
+        "unknown ends happen after their call",
+        "checker.search.walk",
+        "if call > soonest:",
         "if False:",
     ),
     Mutation(
-        "nobody reads on any key before the writer",
-        "checker.zones.many",
-        "if any(map(lt, read_return, last)):",
-        "if False:",
-    ),
-    Mutation(
-        "a value is written once on a key",
-        "checker.zones.many",
-        "if len(where) < len(written) or not where.keys().isdisjoint(at_first):",
-        "if not where.keys().isdisjoint(at_first):",
-    ),
-    Mutation(
-        "the initial value is not written on its key",
-        "checker.zones.many",
-        "if len(where) < len(written) or not where.keys().isdisjoint(at_first):",
-        "if len(where) < len(written):",
-    ),
-    Mutation(
-        "keys lie in windows of their own",
-        "checker.zones.batch",
-        "range(0, len(names) * width, width)",
-        "range(len(names))",
-    ),
-    Mutation(
-        "a window opens with the initial value",
-        "checker.zones.batch",
-        "values=[*zip(names, repeat(lowered.start)), *values]",
-        "values=[*zip(names, repeat('?')), *values]",
-    ),
-    Mutation(
-        "values are those of a key",
-        "checker.zones.batch",
-        "values[i] = (keys[i], values[i])",
-        "pass",
+        "an order has everything in its place",
+        "checker.search.walk",
+        "while at < row:",
+        "while at < row - 1:",
     ),
     Mutation(
         "what is lacking is noted",
@@ -763,53 +805,37 @@ def zones_err() -> bool:
     return False
 
 
-def batches_err() -> bool:
-    dice = random.Random("batches")
-    good = [each for each in small(0.0) if each.truth and _plainly_fits(each)]
-    for number in range(1_000):
-        chosen = [dice.choice(small(0.0) if number % 2 else good) for _ in range(5)]
+def walks_err() -> bool:
+    """Of several keys, one behind the other, each is told the truth, or that nothing is known."""
+    dice = random.Random("walks")
+    lost = 0
+    for number in range(4_000):
+        chosen = [dice.choice(small(0.6) if number % 8 else longer()) for _ in range(3)]
         history = merged([each.history for each in chosen])
-        columns = together(divide(history, CasRegister(), None, history.spans(Ties.CONCURRENT)))
-        lowered = batch.batch(*columns)
-        assert lowered is not None
-        decision: Any = zones.decide(lowered)
-        fits_all = type(decision).__name__ == "Fits" and _needs_no_fillers(decision)
-        if (fits_all and not all(each.truth for each in chosen)) or (not fits_all and number % 2 == 0):
+        shares = divide(history, CasRegister(), None, history.spans(Ties.CONCURRENT))
+        lowered = parts.whole(shares)
+        columns = parts.rows(shares, lowered)
+        help_for = partial(_unknowns_of, shares, lowered)
+        ways = list(walk.walk(columns, lowered.start, help_for))
+        if len(ways) != len(shares):
             return True
-    return False
+        for share, way in zip(shares, ways, strict=True):
+            truth = chosen[share.key].truth
+            mine = share.part()
+            if way is walk.Lost.PERHAPS:
+                lost += bool(number % 8 and NEVER not in mine.returns)
+            elif way is walk.Lost.CERTAINLY:
+                if truth:
+                    return True
+            else:
+                place = {op.index: i for i, op in enumerate(mine.operations)}
+                if not truth or not fits(mine, [place[at] for at in walk.order(columns, way)]):
+                    return True
+    return lost > 40
 
 
-def many_keys_err() -> bool:
-    dice = random.Random("many")
-    for number in range(2_000):
-        whole = merged([thrown(dice, repeats=0.02, cas=(0.0,)) for _ in range(3)])
-        if number % 2:
-            values = [v and 100 * k + v for k, v in zip(whole.key, whole.value, strict=True)]
-            whole.value[:] = values
-        reads = [i for i, op in enumerate(whole) if op.f == "read"]
-        if reads and number % 5 == 0:
-            whole.value[dice.choice(reads)] = dice.choice([*whole.value, 999])
-        shares = divide(whole, CasRegister(), None, whole.spans(Ties.CONCURRENT))
-        decisions = [type(zones.decide(share.lowered()[0])).__name__ for share in shares]
-        try:
-            fit = many.all_fit(*together(shares))
-        except Exception as wrong:  # noqa: BLE001 - of the mutant's own class
-            at = next(i for i, share in enumerate(shares) if share.key == wrong.args[0])
-            if decisions[at] != "Conflict":
-                return True
-        else:
-            if fit is not all(each == "Fits" for each in decisions):
-                return True
-    return False
-
-
-def _plainly_fits(each: Known) -> bool:
-    lowered = each.share.lowered()[0]
-    return type(zones.decide(lowered)).__name__ == "Fits" and Code.DIFFERED not in lowered.codes
-
-
-def _needs_no_fillers(decision: Any) -> bool:
-    return decision.blocks.sides is None or not decision.blocks.sides.fillers
+def _unknowns_of(shares: list[Share], lowered: Any, place: int) -> Any:
+    return parts.unknowns(shares[place], lowered)
 
 
 def register_search_errs() -> bool:
@@ -896,8 +922,8 @@ def proofs_err() -> bool:
 
 
 JUDGES: list[tuple[str, Callable[[], bool]]] = [
-    ("zones.batch", batches_err),
-    ("zones.many", many_keys_err),
+    ("search.walk", walks_err),
+    ("part", walks_err),
     ("zones", zones_err),
     ("search.generic", generic_search_errs),
     ("search", register_search_errs),
