@@ -25,7 +25,7 @@ from checker.zones.lower import IS_PAIR, IS_WRITER
 from checker.zones.witness import linearization
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from checker.budget import Meter
     from checker.part import Share
@@ -56,9 +56,10 @@ class Judging:
         """Give every share its verdict."""
         left: list[Search] = []
         if self.shares and type(self.shares[0].model) in REGISTERS:
-            self._walk()
+            left.extend(self._walk())
+        seen = {each.place for each in left}
         for place, share in enumerate(self.shares):
-            if place in self._verdicts:
+            if place in self._verdicts or place in seen:
                 continue
             reason = self._stop()
             if reason is not None:
@@ -74,10 +75,10 @@ class Judging:
         for each, answer in searches.run(left, self._stop):
             self._accept(each, answer)
 
-    def _walk(self) -> None:
-        """Pass the keys on which little happens at once; judge one that cannot fit before the others.
+    def _walk(self) -> Iterator[Search]:
+        """Pass the keys on which little happens at once; yield what is to be searched of the others.
 
-        Where little is true of few keys it is not tried on the rest.
+        Where a walk comes through few keys it is not tried on the rest.
         """
         lowered = whole(self.shares)
         columns = rows(self.shares, lowered)
@@ -87,29 +88,40 @@ class Judging:
         ways = walk(columns, lowered.start, lambda place: unknowns(self.shares[place], lowered))
         for place, way in enumerate(ways):
             share = self.shares[place]
-            if not isinstance(way, Lost):
-                witness = partial(order, columns, way)
-                if self.paranoid:
-                    second_look.replay(share, witness())
-                self._verdicts[place] = KeyVerdict(
-                    key=share.key,
-                    outcome=Outcome.PASS,
-                    method=Method.WALK,
-                    operations=len(share.positions),
-                    witness=witness,
-                )
-            elif way is Lost.CERTAINLY and not self.all_keys:
-                self._search(self._by_zones(place, share))
-                return
-            else:
+            if isinstance(way, Lost):
                 lost_many += 1
-                if lost_many > max(_WALKS_LOST_MAX, place // 2):
-                    return
+                yield from self._lost(place, share, way)
+            else:
+                self._along(place, share, partial(order, columns, way))
             looked_at += len(share.positions)
+            if lost_many > max(_WALKS_LOST_MAX, place // 2) or (self.violations and not self.all_keys):
+                return
             if looked_at > _BETWEEN_LOOKS_AT_THE_CLOCK:
                 looked_at = 0
                 if self._stop() is not None:
                     return
+
+    def _along(self, place: int, share: Share, witness: Callable[[], tuple[int, ...]]) -> None:
+        """Pass a key: ``witness`` is the way through it."""
+        if self.paranoid:
+            second_look.replay(share, witness())
+        self._verdicts[place] = KeyVerdict(
+            key=share.key,
+            outcome=Outcome.PASS,
+            method=Method.WALK,
+            operations=len(share.positions),
+            witness=witness,
+        )
+
+    def _lost(self, place: int, share: Share, way: Lost) -> Iterator[Search]:
+        """Judge a key that the walk did not come through, at once; yield the search that has to."""
+        if way is Lost.PERHAPS:
+            yield from self._by_zones(place, share)
+        elif self.explain:
+            self._search(self._by_zones(place, share))
+        else:
+            self.violations.append(Violation(key=share.key, operations=(), sentence="no order fits"))
+            self._conclude(place, Method.WALK, Outcome.VIOLATION)
 
     def _stop(self) -> str | None:
         if self.violations and not self.all_keys:

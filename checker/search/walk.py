@@ -2,15 +2,15 @@
 
 Where nothing else is open while an operation is, its place in the order is known, and all there is to
 do is look: one step of a loop. Only what overlaps leaves a choice. Then the walk does what any search
-does, but without memory: what only looks is taken as soon as it fits; of what may be next that is taken
-which must return first, or what leaves the value that it waits for; and where that comes to nothing the
-walk goes back to the last choice. An operation of unknown end is taken when the one that must return
-first wants its value, or needs the present one gone, and nothing that certainly happened can help.
+does: what only looks is taken as soon as it fits; of what may be next that is taken which must return
+first, or what leaves the value that it waits for; and where that comes to nothing the walk goes back to
+the last choice, and from then on remembers where it has been. An operation of unknown end is taken when
+the one that must return first wants its value, or needs the present one gone, and nothing that certainly
+happened can help.
 
 Without any of unknown end the walk is exact: when it has tried every choice no order fits. With some a
-walk that got through is a linearization all the same, and one that did not says nothing. It has so many
-looks around for every operation, and is lost when these are used up; `register` is there for what is
-hard.
+walk that got through is a linearization all the same, and one that did not says nothing. It looks around
+so often for every operation, and goes back so often, and no more; `register` is there for what is hard.
 
 All keys are one series of rows, for a key by itself costs more to begin with than to walk along. Only
 what certainly happened is a row, in call order, and a row `END` closes each key.
@@ -34,6 +34,7 @@ LATER: Final = NEVER + 1
 
 _LOOKS_FREE: Final = 1_024
 _LOOKS_PER_ROW: Final = 32
+_BACKS_MAX: Final = 64
 
 Trail = tuple[Any, Any]
 """A chain of what was taken elsewhere than at its own row, the last first: a row, or for an operation of
@@ -87,6 +88,8 @@ def walk(  # noqa: C901, PLR0912, PLR0915 - one loop, kept flat for speed
         trail: Any = None
         stack: list[tuple[int, int, int, Any, Any, list[int]]] = []
         unknowns: Unknowns | None = None
+        seen: set[tuple[int, int, int, Any]] = set()
+        backs = 0
         looks = _LOOKS_FREE
         lost: Lost | None = None
         code = -1
@@ -149,7 +152,10 @@ def walk(  # noqa: C901, PLR0912, PLR0915 - one loop, kept flat for speed
                 first += 1
             if blocked < 0:
                 continue
-            if blocked in candidates:
+            option = -1
+            if backs and (first, taken, used, state) in seen:
+                candidates.clear()
+            elif blocked in candidates:
                 option = blocked
             else:
                 option, helpful = _towards(rows, blocked, candidates)
@@ -164,12 +170,15 @@ def walk(  # noqa: C901, PLR0912, PLR0915 - one loop, kept flat for speed
                         used |= bit
                         trail = ((first, place), trail)
                         continue
-                if option < 0:
-                    if not stack:
-                        lost = Lost.PERHAPS if unknowns else Lost.CERTAINLY
-                        break
-                    first, taken, used, state, trail, candidates = stack.pop()
-                    option = min(candidates, key=returns.__getitem__)
+            if backs:
+                seen.add((first, taken, used, state))
+            if option < 0:
+                if not stack or backs == _BACKS_MAX:
+                    lost = Lost.CERTAINLY if not unknowns and not stack else Lost.PERHAPS
+                    break
+                backs += 1
+                first, taken, used, state, trail, candidates = stack.pop()
+                option = min(candidates, key=returns.__getitem__)
             if len(candidates) > 1:
                 candidates.remove(option)
                 stack.append((first, taken, used, state, trail, candidates))
