@@ -27,6 +27,7 @@ from .leases import Judged, judged_checks, lease_breaches
 from .log_leases import LogLeases
 from .memory import memory_breaches
 from .owed import Family
+from .progress import progress_breaches
 from .promises import promise_breaches
 from .said import Breach, Certainty, Conviction, of_breach
 from .spans import Spans
@@ -80,6 +81,7 @@ class Court:
             self._of_the_index(incident)
             or self._of_the_lease(incident)
             or self._of_the_date(incident)
+            or self._of_progress(incident)
             or self._of_memory(incident)
         )
 
@@ -127,6 +129,11 @@ class Court:
         if Family.COMMIT_WAIT not in self.owed.families or not self._spans[incident.node].told:
             return []
         return list(date_breaches(self.timelines, incident, self._spans))
+
+    def _of_progress(self, incident: Incident) -> list[Breach]:
+        if incident.led is None or Family.PROGRESS not in self.owed.families:
+            return []
+        return progress_breaches(self.timelines, incident.led, self.owed)
 
     def _of_memory(self, incident: Incident) -> list[Breach]:
         if Family.MEMORY not in self.owed.families:

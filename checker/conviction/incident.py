@@ -13,6 +13,7 @@ import msgspec
 from checker.evidence import Appended, Checked, Dated, ServedRead
 from checker.oracles.result import OracleOutcome
 from checker.proof import explain, served_line
+from checker.timeline import Leadership
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,7 +29,7 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
 
     ``at_true_ns`` is when it was over at the latest; ``own_ns`` when the lease is asked about, on the
     node's monotonic clock, if that is not at the check. ``dated`` are the places of what bears on a
-    timestamp that is out of order.
+    timestamp that is out of order, ``led`` the leadership under which nothing succeeded.
     """
 
     node: str
@@ -38,6 +39,7 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     at_true_ns: int
     own_ns: int | None = None
     dated: tuple[int, ...] = ()
+    led: Leadership | None = None
 
 
 def of_history(violation: Violation, timelines: Timelines) -> list[Incident]:
@@ -77,16 +79,39 @@ def _checks(timeline: Timeline, served: int, called_ns: int) -> Iterator[int]:
 
 def of_findings(oracles: Sequence[OracleResult], timelines: Timelines) -> list[Incident]:
     """Return what oracles of evidence found wrong: leases with their holders, and answered reads."""
-    found = (
-        _of_finding(told.kind, finding, timelines)
+    return [
+        incident
         for told in oracles
         if told.outcome is OracleOutcome.VIOLATION
         for finding in told.findings
-    )
-    return [incident for incident in found if incident is not None]
+        for incident in _of_finding(told.kind, finding, timelines)
+    ]
 
 
-def _of_finding(kind: str, finding: Finding, timelines: Timelines) -> Incident | None:
+def _of_finding(kind: str, finding: Finding, timelines: Timelines) -> list[Incident]:
+    if kind == "availability" and finding.during_ns is not None:
+        return _of_a_stall(timelines, finding.during_ns)
+    incident = _of_nodes(kind, finding, timelines)
+    return [] if incident is None else [incident]
+
+
+def _of_a_stall(timelines: Timelines, during_ns: tuple[int, int]) -> list[Incident]:
+    """Return the leaderships of that time, the longest in it first; the instants are the history's."""
+    start_ns, end_ns = (timelines.origin_ns + instant_ns for instant_ns in during_ns)
+    shares = [
+        (min(end_ns, timeline.before_ns[lead.last]) - max(start_ns, timeline.after_ns[lead.first]), lead)
+        for timeline in timelines.values()
+        for lead in timeline.leaderships
+    ]
+    shares.sort(key=lambda share: -share[0])
+    return [
+        Incident(node=lead.node, term=lead.term, checks=(), served=None, at_true_ns=end_ns, led=lead)
+        for share_ns, lead in shares
+        if share_ns > 0
+    ]
+
+
+def _of_nodes(kind: str, finding: Finding, timelines: Timelines) -> Incident | None:
     match kind, finding.during_ns, finding.nodes, finding.terms:
         case "lease-overlap", (start_ns, end_ns), (holder, _), (term, _):
             return _of_lease(timelines, holder, term, (start_ns, end_ns))

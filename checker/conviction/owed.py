@@ -21,7 +21,8 @@ PPM: Final = 1_000_000
 class Family(StrEnum):
     """Rules that stand or fall together in a policy.
 
-    ``MEMORY``: what a node said it remembers after a restart (F6). ``PROMISE``: voters keep silent for
+    ``MEMORY``: what a node said it remembers after a restart (F6). ``PROGRESS``: a leader that gets
+    nothing done makes room (L8, and that half of L9). ``PROMISE``: voters keep silent for
     as long as a lease that they back may last (F1 to F5, or S2 and S5). ``LEASE``: a lease is worth what
     a majority acknowledged (L2 to L13). ``GRANT``: and that is one request, never renewed (S1 to S5).
     ``SPAN``: instants are compared by spans that hold the true time (T1, T2), which is how leases and
@@ -34,6 +35,7 @@ class Family(StrEnum):
     """
 
     MEMORY = "memory"
+    PROGRESS = "progress"
     PROMISE = "promise"
     LEASE = "lease"
     GRANT = "grant"

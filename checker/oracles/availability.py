@@ -106,4 +106,5 @@ def _finding(word: str, healed_ns: int, bound_ns: int, *, resumed_ns: int | None
 def _stalled(word: str, since_ns: int, stall_ns: int) -> Finding:
     during = f"for {stall_ns / SECOND:.3f} s, from {since_ns / SECOND:.3f} s into the run on"
     left = "though the faults that stood left a majority in peace"
-    return Finding(sentence=f"no {word} succeeded {during}, {left}")
+    span_ns = (since_ns, since_ns + stall_ns)
+    return Finding(sentence=f"no {word} succeeded {during}, {left}", during_ns=span_ns)

@@ -99,7 +99,7 @@ LEASE_LOG_INHERITED: Final = msgspec.structs.replace(
 
 def _terms(*families: Family) -> Terms:
     """Return what a policy owes; a read gives up after `NodeConfig.read_deadline_ns`, half of E."""
-    owes = frozenset({Family.MEMORY, Family.INDEX, *families})
+    owes = frozenset({Family.MEMORY, Family.PROGRESS, Family.INDEX, *families})
     return Terms(owes, patience_ppm=m.PPM // 2, nap_ns=CLOCK_STEP_NS, grant_ns=GRANT_NS)
 
 
