@@ -31,4 +31,6 @@ class Reading(msgspec.Struct, frozen=True):
 
     def slept_ns(self, before: Reading) -> int:
         """Return how long monotonic time stood still since ``before``, as far as boot time tells."""
-        return self.passed_ns(before) - (self.mono_ns - before.mono_ns)
+        if self.boot_ns is None or before.boot_ns is None:
+            return 0
+        return self.boot_ns - before.boot_ns - self.mono_ns + before.mono_ns
