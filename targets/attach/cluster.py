@@ -290,7 +290,9 @@ async def _running(engine: Engine, node: str, found: finding.Found) -> Container
     await container.refresh()
     match container.state():
         case ProcessState.GONE:
-            raise TargetError(f"{found.name} does not run: start your cluster first")
+            raise TargetError(
+                f"{found.name} does not run: start your cluster first, or name the containers to test"
+            )
         case ProcessState.STOPPED:
             raise TargetError(f"{found.name} is paused: `docker unpause` it, or continue its processes")
         case ProcessState.RUNNING:

@@ -65,8 +65,10 @@ def test_a_target_names_what_it_takes_and_what_is_aimed_at_it(target: Target) ->
 
 
 def test_a_bare_plan_of_a_target_suits_it_wherever_it_runs(target: Target) -> None:
+    """One's own cluster is nowhere in particular: its plan has to say where."""
+    found = {"compose": "docker-compose.yml"} if target.name == OWN else {}
     for place in target.places:
-        plan = plan_from(None, {"target": target.name, "on": place.value, "seed": 1})
+        plan = plan_from(None, {"target": target.name, "on": place.value, "seed": 1, **found})
         assert plan.policy == next(iter(target.modes))
         assert target.client(plan.setup).session() is not None
 
