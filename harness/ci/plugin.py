@@ -148,7 +148,7 @@ def pytest_report_teststatus(
     report: pytest.TestReport,
 ) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
     """Give a run without a verdict its own word; any other test has none of these properties."""
-    outcome = dict(report.user_properties).get("lantern")
+    outcome = dict(getattr(report, "user_properties", ())).get("lantern")  # collectors have none
     if report.when != "call" or not report.failed or outcome not in NO_VERDICT:
         return None
     word, letter = NO_VERDICT[str(outcome)]

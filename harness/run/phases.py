@@ -82,7 +82,7 @@ class Phases:
                 case Phase.HEAL if late or not self._relay.busy:
                     yield from self._settle(now_ns, late=late)
                 case Phase.SETTLE if late or self._settled(now_ns):
-                    self.unsettled = late
+                    self.unsettled = late and self._timing.settle_max_ns > 0  # else nobody waited
                     self._drain(now_ns)
                 case Phase.DRAIN if late or not self._recorder.open:
                     yield from self._final(now_ns)

@@ -168,11 +168,12 @@ class Ledger:
         Frozen nodes first: they cannot carry out a heal that they are asked for.
         """
         self._final = True
+        for entry in self.entries.values():
+            entry.postponed.clear()  # this heal takes the place of every other
         open_entries = [each for each in self.entries.values() if self._needs_final(each)]
         open_entries.sort(key=lambda each: (each.fault.heal_rank, each.id))
         for entry in open_entries:
             entry.healing = True
-            entry.postponed.clear()
             entry.unhealed += 1
         return tuple(Heal(entry.id, entry.fault) for entry in open_entries)
 

@@ -16,7 +16,7 @@ Characters:
     B boot    L F leader, follower    T a term higher     . some line that says nothing of a lease
     c granted check    w the same on the wall clock    o open-ended    x refused    r revoked
     ~ a tick (no line)    k granted check judged at the last tick
-    m other members    s round sent    1-9 that node acknowledged the last round
+    z slept for 10 ms    m other members    s round sent    1-9 that node acknowledged the last round
     p promise to n1    v V vote, pre-vote granted
 """
 
@@ -41,6 +41,7 @@ from checker.evidence import (
     RoleChanged,
     RoundAcked,
     RoundSent,
+    Slept,
     TermChanged,
     Voted,
 )
@@ -125,6 +126,8 @@ class _Row:
                 return Checked(*granted, OwnClock.MONOTONIC, self.tick_ns, self.tick_ns + self.lease_ns)
             case "x":
                 return Checked(self.term, False, OwnClock.MONOTONIC, own_ns, own_ns)
+            case "z":
+                return Slept(self.term, 10 * MS)
             case "r":
                 return Revoked(self.term, "term")
             case "m":

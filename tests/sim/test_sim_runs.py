@@ -128,3 +128,10 @@ def test_what_reaches_for_the_real_world_inside_a_core_is_no_end_of_a_node(
     monkeypatch.setattr(Core, "step", lambda *_: time.monotonic())
     with pytest.raises(Escaped):
         recorded(time=1.0)
+
+
+def test_a_run_of_listed_operations_is_not_blamed_for_what_nobody_waited_for(tmp_path: Path) -> None:
+    file = tmp_path / "plan.yaml"
+    write = "{at_ns: 0, seat: 0, f: write, key: a, node: n1, value: 1}"
+    file.write_text(f"{{on: sim, time: 0.2, schedule: [], operations: [{write}]}}", "utf-8")
+    assert simulate(plan_from(file, {})).seen.notes == []
