@@ -57,10 +57,9 @@ def check(  # noqa: PLR0913 - each is an option of the command line
     Raises `MalformedHistory`, `ModelError`, and ValueError for an unknown model.
     """
     meter = Meter(budget or Budget())
-    chosen = _model(history, model, _conventions(history.conventions, nil_read, failed_cas))
     with _no_collections():
-        _all_known(history, chosen)
-        shares = divide(history, chosen, chosen.initial(initial), history.spans(ties))
+        judge = chosen(history, model, nil_read=nil_read, failed_cas=failed_cas)
+        shares = divide(history, judge, judge.initial(initial), history.spans(ties))
         judging = Judging(shares, meter, all_keys=all_keys, paranoid=paranoid, explain=explain)
         judging.run()
     verdicts = judging.verdicts()
@@ -68,11 +67,11 @@ def check(  # noqa: PLR0913 - each is an option of the command line
     return Report(
         outcome=outcome if len(history) else Outcome.NOT_EXERCISED,
         format=history.format,
-        model=chosen.name,
+        model=judge.name,
         operations=len(history),
         keys=verdicts,
         violations=tuple(judging.violations),
-        notes=(*history.notes, *_notes(history)),
+        notes=(*history.notes, *notes_of(history)),
         seconds=meter.elapsed_s(),
     )
 
@@ -98,6 +97,15 @@ def _conventions(
         mismatched_cas=failed_cas or told.mismatched_cas,
         order_by_stamp=told.order_by_stamp,
     )
+
+
+def chosen(
+    history: History, model: str | Model, *, nil_read: NilRead | None, failed_cas: FailedCas | None
+) -> Model:
+    """Return the model that judges a history; raise as `check` does if it cannot."""
+    judge = _model(history, model, _conventions(history.conventions, nil_read, failed_cas))
+    _all_known(history, judge)
+    return judge
 
 
 def _model(history: History, model: str | Model, conventions: Conventions) -> Model:
@@ -132,7 +140,8 @@ def _malformed(history: History, at: int, sentence: str) -> MalformedHistory:
     return MalformedHistory(sentence, name=history.name, line=history.lines[history.call_at[at]])
 
 
-def _notes(history: History) -> Iterable[str]:
+def notes_of(history: History) -> Iterable[str]:
+    """Yield what a reader of the verdict must know of the operations as a whole."""
     counts = {kind: history.what.count(code) for code, kind in enumerate(history.kinds)}
     failed = sum(
         many for kind, many in counts.items() if kind.outcome is EventType.FAIL and kind.f != "cas"

@@ -29,7 +29,7 @@ from .matrix import SEED_END
 from .order import Order
 from .reckoning import Reckoning, figures, reckoned
 from .row import Job, Row, failed
-from .workers import Cores, Here, Lost
+from .workers import Cores, Gone, Here, Lost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -124,7 +124,7 @@ class Campaign:
         except KeyboardInterrupt:
             self.interrupted = True
             self._save_what_ended(workers)
-        except StoreError as error:
+        except (StoreError, Gone) as error:
             self.broken = str(error)
             workers.stop()
         finally:

@@ -39,16 +39,22 @@ class Lost(msgspec.Struct, frozen=True):
     how: str
 
 
-class Workers(Protocol):
-    """Those who make runs. ``room`` is how many may be under way or waiting at a time."""
+class Gone(Exception):  # noqa: N818 - what happened
+    """Nobody is left to make runs; the message is one sentence."""
 
-    room: int
+
+class Workers(Protocol):
+    """Those who make runs."""
+
+    @property
+    def room(self) -> int:
+        """How many runs may be under way or waiting at a time."""
 
     def start(self, job: Job) -> None:
         """Have a run made."""
 
     def ended(self) -> list[tuple[Job, Row | Lost]]:
-        """Wait until one has ended at least; return what has."""
+        """Wait until one has ended at least; return what has. Raises `Gone`."""
 
     def stop(self) -> list[tuple[Job, Row | Lost]]:
         """End what is under way as an interruption would; return what ended by itself before that."""
@@ -96,7 +102,7 @@ class Cores:
     def _made(self) -> ProcessPoolExecutor:
         context = multiprocessing.get_context("spawn")
         return ProcessPoolExecutor(
-            self._jobs, mp_context=context, initializer=_work_for, initargs=(os.getpid(),)
+            self._jobs, mp_context=context, initializer=work_for, initargs=(os.getpid(),)
         )
 
     def start(self, job: Job) -> None:
@@ -141,7 +147,7 @@ def _row(future: Future[Row]) -> Row | Lost:
         return Lost(str(error))
 
 
-def _work_for(campaign_pid: int) -> None:
+def work_for(campaign_pid: int) -> None:
     """Have a worker listen to its campaign alone: a terminal's Ctrl-C goes to it as well.
 
     SIGTERM, which the campaign sends when it is interrupted and the kernel when it is gone, ends a run

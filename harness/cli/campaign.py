@@ -15,10 +15,13 @@ from harness.campaign.entries import Drawn, chosen, planted_in
 from harness.campaign.file import Read, from_file, going_on, of_matrix
 from harness.campaign.journal import CAMPAIGN, Journal
 from harness.campaign.matrix import RULE, catalog, seconds_of
+from harness.campaign.scheduler import Scheduler, connected
 from harness.campaign.table import table
+from harness.campaign.workers import Gone
 from harness.ci.case import of_campaign
 from harness.ci.junit import junit, now
 from harness.ci.publish import publish
+from harness.outcome import Outcome
 from harness.plan import PlanError, Trust
 from targets.target import Place
 
@@ -26,8 +29,6 @@ from . import options
 from .progress import following
 
 if TYPE_CHECKING:
-    from harness.outcome import Outcome
-
     from .output import Output
 
 SEEDS: Final = 20
@@ -71,6 +72,7 @@ def _known(_: click.Context, __: click.Parameter, rules: tuple[str, ...]) -> tup
     "--jobs", type=options.COUNT, help="Runs at a time.  [default: the cores; 1 of those in real time]"
 )
 @click.option("--budget", callback=_budget, metavar="TIME", help="Start nothing after this: 90s, 10m.")
+@options.scheduler
 @click.option("--until", type=click.Choice(["violation"]), help="Be done with a name once it is shown.")
 @click.option(
     "--known",
@@ -101,6 +103,7 @@ def campaign(  # noqa: PLR0913 - one parameter an option
     first_seed: int | None,
     jobs: int | None,
     budget: str | None,
+    scheduler: str | None,
     until: str | None,
     known: tuple[str, ...],
     resume: Path | None,
@@ -153,14 +156,20 @@ def campaign(  # noqa: PLR0913 - one parameter an option
     journal = Journal(place)
     journal.save(whole)
     try:
+        workers = None if scheduler is None else Scheduler(connected(scheduler), place)
         with following(output) as (say, show):
             running = Campaign(entries, wanted, journal=journal, say=say, show=show)
             running.resume()
-            running.run()
+            running.run(workers)
         summary = running.summary()
         told = running.reckoning
         cases = of_campaign(entries, running.rows, missed=told.missed, not_run=told.not_run)
         journal.conclude(summary, junit(cases, began=began))
+    except Gone as error:
+        output.story(f"lantern: {error}")
+        if as_json:
+            output.json({"outcome": Outcome.HARNESS_FAILURE, "error": str(error)})
+        return Outcome.HARNESS_FAILURE
     finally:
         journal.close()
     if as_json:

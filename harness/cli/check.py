@@ -8,6 +8,7 @@ exit code.
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +18,9 @@ import click
 from checker import MODELS, Budget, FailedCas, MalformedHistory, NilRead, Ties
 from checker import check as check_history
 from checker.formats import FORMATS, read
+from harness.campaign.keys import check_apart
+from harness.campaign.scheduler import connected
+from harness.campaign.workers import Gone
 from harness.memory import held_bytes
 from harness.outcome import Outcome, worst
 from harness.report import checked
@@ -34,7 +38,7 @@ from .report import write_report
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from checker import History
+    from checker import History, Report
 
     from .output import Output
 
@@ -82,6 +86,7 @@ MEGABYTE: Final = 1 << 20
     "--paranoid", is_flag=True, help="Judge the judge: replay every order, prove every proof again."
 )
 @click.option("--lenient", is_flag=True, help="Skip lines that cannot be read, and say so.")
+@options.scheduler
 @options.as_json
 @click.pass_obj
 def check(output: Output, /, paths: tuple[str, ...], *, as_json: bool, **how: Any) -> Outcome:
@@ -144,8 +149,9 @@ def _judge(path: str, **how: Any) -> Judged:
     """Return what is found of one path, as outcome, JSON and lines."""
     try:
         return _verdict(path, **how)
-    except MalformedHistory as error:
-        return _unjudged(path, Outcome.MALFORMED, str(error))
+    except (MalformedHistory, Gone) as error:
+        malformed = isinstance(error, MalformedHistory)
+        return _unjudged(path, Outcome.MALFORMED if malformed else Outcome.HARNESS_FAILURE, str(error))
     except (TooMuch, MemoryError) as error:
         return _unjudged(path, Outcome.UNKNOWN, str(error) or "the memory of this process ran out")
     except (OSError, StoreError, WrongModel) as error:
@@ -166,20 +172,7 @@ def _verdict(path: str, **how: Any) -> Judged:
         del data
     load_s = time.monotonic() - began_s
     _speaks_of(history, how["model"])
-    report = check_history(
-        history,
-        model=how["model"],
-        initial=how["initial"],
-        budget=Budget(
-            time_s=how["time_s"], memory_bytes=memory_bytes, clock=Watch(began_s), memory=held_bytes
-        ),
-        ties=Ties(how["ties"]),
-        nil_read=None if how["nil_read"] is None else NilRead(how["nil_read"]),
-        failed_cas=None if how["failed_cas"] is None else FailedCas(how["failed_cas"]),
-        all_keys=how["all_keys"],
-        paranoid=how["paranoid"],
-    )
-    report = replace(report, seconds=report.seconds - load_s)
+    report = _checked(history, began_s, load_s, **how)
     said = checked.as_json(report, load_s=load_s)
     lines = [*checked.lines(report, path=path)]
     outcome = Outcome(report.outcome.value)
@@ -194,6 +187,29 @@ def _verdict(path: str, **how: Any) -> Judged:
         said["violation"] = seen.violation_json(said["violation"])
         lines = [*checked.lines(report, path=path, outcome=outcome), *seen.lines()]
     return outcome, said, lines
+
+
+def _checked(history: History, began_s: float, load_s: float, **how: Any) -> Report:
+    """Return the report of a check, made here or by the workers of a scheduler."""
+    memory_bytes = how["memory_mb"] * MEGABYTE
+    asked = {
+        "model": how["model"],
+        "initial": how["initial"],
+        "ties": Ties(how["ties"]),
+        "nil_read": None if how["nil_read"] is None else NilRead(how["nil_read"]),
+        "failed_cas": None if how["failed_cas"] is None else FailedCas(how["failed_cas"]),
+        "all_keys": how["all_keys"],
+        "paranoid": how["paranoid"],
+    }
+    if how["scheduler"] is not None:
+        with closing(connected(how["scheduler"])) as client:
+            left_s = how["time_s"] - load_s
+            return check_apart(client, history, time_s=left_s, memory_bytes=memory_bytes, how=asked)
+    budget = Budget(
+        time_s=how["time_s"], memory_bytes=memory_bytes, clock=Watch(began_s), memory=held_bytes
+    )
+    report = check_history(history, budget=budget, **asked)
+    return replace(report, seconds=report.seconds - load_s)
 
 
 def _unjudged(path: str, outcome: Outcome, sentence: str) -> Judged:

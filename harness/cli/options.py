@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
+from harness.campaign.address import address_of
 from harness.report.escape import plain
 
 if TYPE_CHECKING:
@@ -39,6 +40,21 @@ class Positive(click.FloatRange):
 POSITIVE: Final = Positive()
 MEGABYTES: Final = click.IntRange(min=1, max=1 << 30)
 
+
+def _scheduler(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
+    """Return the address of a scheduler, as Dask takes it."""
+    try:
+        return None if text is None else address_of(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+scheduler = click.option(
+    "--scheduler",
+    callback=_scheduler,
+    metavar="ADDRESS",
+    help="Have the workers of a Dask scheduler do it: of this host, or tls://.",
+)
 trust = click.option(
     "--trust",
     is_flag=True,
