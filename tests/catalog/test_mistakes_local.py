@@ -50,7 +50,14 @@ IN_MINUTES = {
 }
 """`make test` tries these; `make soak` all of them."""
 HERE = {name: one for name, one in MISTAKES.items() if Place.LOCAL in one.places}
-KINDS = {"no-commit-wait": "timestamp-order"}
+KINDS = {
+    "no-commit-wait": "timestamp-order",
+    "faux-leader": "availability",
+    "readindex-blocks-failover": "availability",
+    "lock-no-fence": "fencing",
+    "fence-compare-weak": "fencing",
+    "lock-lease-not-rechecked": "fencing",
+}
 """What proves a mistake where it is not the history."""
 CLEAN = {Outcome.PASS, Outcome.NOT_EXERCISED}
 
