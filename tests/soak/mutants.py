@@ -2,8 +2,9 @@
 
 An edit flips a comparison, drops a term or an operand, swaps the greater for the lesser, takes a refusal
 or a step away. It is made in a throwaway copy and judged there by swarm seeds of the policies that it
-can matter to, until one shows a violation. What nothing shows is a *survivor*, to be looked at: an edit
-that changes nothing that is owed, or something that the swarm cannot see.
+can matter to, until one shows a violation. One after which a policy never reads its own way any more is
+*idle*: its runs are not exercised, and no pass. What nothing shows is a *survivor*, to be looked at: an
+edit that changes nothing that is owed, or something that these seeds cannot see.
 
     tests/soak/mutants.py --mutants 30 --round 1 --store FILE      go on from what the file has
     tests/soak/mutants.py --table --store FILE
@@ -21,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from itertools import count, islice
 from pathlib import Path
 from random import Random
@@ -43,6 +45,7 @@ NODES: Final = 3
 LOAD_S_MAX: Final = 10
 """Seeds as small as this are a third of the swarm's, and cost a quarter."""
 
+READS: Final = frozenset({"lease-reads", "readindex-reads", "log-reads"})
 RENEW: Final = ("lease-renew", "readindex")
 BY_FILE: Final[dict[str, tuple[str, ...]]] = {
     "rules.py": (),  # by the function, see `_policies`
@@ -65,11 +68,19 @@ BY_FILE: Final[dict[str, tuple[str, ...]]] = {
 }
 """Where rules are, and the policies that they matter to."""
 
+ABOUT: Final = {
+    "membership.py": "membership",
+    "core/members.py": "membership",
+    "core/change.py": "membership",
+    "core/transfer.py": "transfer",
+}
+"""The family of faults without which a file's rules are hardly asked."""
+
 FLIPS: Final[dict[type[ast.cmpop], str]] = {
     ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==",
     ast.Is: "is not", ast.IsNot: "is", ast.In: "not in", ast.NotIn: "in",
 }  # fmt: skip
-How = Literal["violation", "crash", "hang", "survived"]
+How = Literal["violation", "crash", "hang", "idle", "survived"]
 
 
 class Edit(msgspec.Struct, frozen=True):
@@ -182,22 +193,14 @@ def policies_of(edit: Edit) -> tuple[str, ...]:
 # Judging.
 
 
-def judge_here(policies: Sequence[str], seeds: int) -> dict[str, object]:
+def judge_here(policies: Sequence[str], seeds: int, about: str | None) -> dict[str, object]:
     """Run cheap swarm seeds of the code on the path, the policies in turn, until one shows something."""
-    from harness.campaign.swarm import swarm_plan
     from harness.outcome import Outcome
-    from harness.plan import plan_from
     from harness.run.simulate import judge_recording, simulate
 
-    def plans() -> Iterator[tuple[int, str, Plan]]:
-        for seed in count():
-            for policy in policies:
-                plan = swarm_plan(plan_from(None, {"on": "sim", "policy": policy, "seed": seed}))
-                if plan.nodes == NODES and plan.time_s <= LOAD_S_MAX:
-                    yield seed, policy, plan
-
     signal.signal(signal.SIGPROF, _too_long)
-    for tried, (seed, policy, plan) in enumerate(islice(plans(), seeds), 1):
+    exercised: Counter[tuple[str, str]] = Counter()
+    for tried, (seed, policy, plan) in enumerate(islice(_plans(policies, about), seeds), 1):
         signal.setitimer(signal.ITIMER_PROF, SEED_CPU_S)
         try:
             recording = simulate(plan)
@@ -212,7 +215,25 @@ def judge_here(policies: Sequence[str], seeds: int) -> dict[str, object]:
             return _shown("violation", tried, seed, policy, judged.reason)
         if recording.last_words:
             return _shown("crash", tried, seed, policy, next(iter(recording.last_words.values())))
+        for claim in READS & judged.exercised.keys():
+            exercised[policy, claim] += judged.exercised[claim]
+    for (policy, claim), many in sorted(exercised.items()):
+        if not many:
+            return {"how": "idle", "seeds": seeds, "reason": f"no {claim} under {policy}"}
     return {"how": "survived", "seeds": seeds}
+
+
+def _plans(policies: Sequence[str], about: str | None) -> Iterator[tuple[int, str, Plan]]:
+    """Yield the plans of small seeds, those with a family of faults if one is named."""
+    from harness.campaign.swarm import swarm_plan
+    from harness.plan import plan_from
+
+    for seed in count():
+        for policy in policies:
+            plan = swarm_plan(plan_from(None, {"on": "sim", "policy": policy, "seed": seed}))
+            small = plan.nodes == NODES and plan.time_s <= LOAD_S_MAX
+            if small and (about is None or about in plan.faults):
+                yield seed, policy, plan
 
 
 def _shown(how: How, tried: int, seed: int, policy: str, reason: str | None) -> dict[str, object]:
@@ -229,6 +250,8 @@ def judged(edit: Edit, copy: Path, seeds: int) -> Verdict:
     source = path.read_text()
     path.write_text(source[: edit.at] + edit.after + source[edit.end :])
     command = [sys.executable, "-B", str(HERE), "--seeds", str(seeds), "--judge", *policies_of(edit)]
+    if edit.file in ABOUT:
+        command += ["--about", ABOUT[edit.file]]
     env = {**os.environ, "PYTHONPATH": str(copy)}
     began_s = os.times().children_user
     try:
@@ -271,10 +294,11 @@ def main() -> int:
     parser.add_argument("--store", type=Path, help="a file of what was found, gone on with")
     parser.add_argument("--minutes", type=float, default=1e9, help="begin nothing after this")
     parser.add_argument("--table", action="store_true", help="print what the store has")
+    parser.add_argument("--about", metavar="FAMILY", help=argparse.SUPPRESS)
     parser.add_argument("--judge", nargs="+", metavar="POLICY", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.judge:
-        print(json.dumps(judge_here(asked.judge, asked.seeds)))
+        print(json.dumps(judge_here(asked.judge, asked.seeds, asked.about)))
         return 0
     began_s = time.monotonic()
     known: list[Verdict] = []
