@@ -146,7 +146,7 @@ def load(
         skimmed=skimmed,
         timelines=timelines,
         bands=bands,
-        marks=() if timelines is None else marks_of(timelines),
+        marks=() if timelines is None else marks_of(timelines, bands),
         locks=((), ()) if timelines is None else locks_of(timelines),
         faults=faults,
         focus=focus,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -16,15 +16,24 @@ from checker.evidence import (
     Voted,
 )
 
+from .bands import PROMISE
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from checker.evidence import EvidenceLine
     from checker.timeline import Timeline, Timelines
 
+    from .bands import Band
+
+VOTE: Final = "vote"
+
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that happened at an instant; ``left_ns`` is what was left then of the node's promise."""
+    """Something that happened at an instant.
+
+    ``left_ns`` is what was left then of a promise of a voter, by its word or by what it wrote before.
+    """
 
     kind: str
     node: str
@@ -34,10 +43,29 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
     left_ns: int | None = None
 
 
-def marks_of(timelines: Timelines) -> tuple[Mark, ...]:
-    """Return everything of this sort, of all nodes, in the order of time."""
-    every = (mark for each in timelines.values() for mark in _marks(each, timelines.origin_ns))
+def marks_of(timelines: Timelines, bands: Iterable[Band]) -> tuple[Mark, ...]:
+    """Return everything of this sort, of all nodes, in the order of time; ``bands`` are theirs."""
+    promises = [band for band in bands if band.kind == PROMISE]
+    every = (
+        _bound(mark, promises)
+        for each in timelines.values()
+        for mark in _marks(each, timelines.origin_ns)
+    )
     return tuple(sorted(every, key=lambda mark: (mark.at_ns, mark.node)))
+
+
+def _bound(mark: Mark, promises: Iterable[Band]) -> Mark:
+    """Return a vote with what was left of a promise of an earlier term, if its voter knows of none."""
+    if mark.kind != VOTE or mark.left_ns is not None:
+        return mark
+    lefts = [
+        band.end_ns - mark.at_ns
+        for band in promises
+        if band.node == mark.node
+        and band.start_ns < mark.at_ns < band.end_ns
+        and (band.term or 0) < mark.term
+    ]
+    return msgspec.structs.replace(mark, left_ns=max(lefts)) if lefts else mark
 
 
 def _marks(timeline: Timeline, origin_ns: int) -> Iterator[Mark]:
@@ -48,7 +76,7 @@ def _marks(timeline: Timeline, origin_ns: int) -> Iterator[Mark]:
         if not kind:
             continue
         left_ns = None
-        if kind == "vote" and isinstance(line.what, Voted) and line.what.bound_until_ns is not None:
+        if kind == VOTE and isinstance(line.what, Voted) and line.what.bound_until_ns is not None:
             bound_ns = line.what.bound_until_ns - line.own_ns
             left_ns = bound_ns if bound_ns > 0 else None
         yield Mark(
@@ -65,8 +93,10 @@ def _told(line: EvidenceLine) -> tuple[str, str]:  # noqa: C901, PLR0911 - one a
     match line.what:
         case Voted(pre=True):
             return "", ""
+        case Voted(granted=True, token=True) as vote:
+            return "token", f"votes for {vote.candidate} in term {vote.term}, which its leader asked for"
         case Voted(granted=True) as vote:
-            return "vote", f"votes for {vote.candidate} in term {vote.term}"
+            return VOTE, f"votes for {vote.candidate} in term {vote.term}"
         case Voted() as vote:
             return "refused", f"refuses {vote.candidate} its vote in term {vote.term} ({vote.reason})"
         case RoleChanged(role="leader", term=term):

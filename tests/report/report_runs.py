@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import shutil
 from functools import cache
@@ -21,6 +22,7 @@ def simulated(mistake: str = "", *, time_s: float = 3.0, **more: Any) -> Path:
         {"mistake": (mistake,)} if mistake else {}
     )
     store = Path(mkdtemp(prefix="lantern-report-tests-"))
+    atexit.register(shutil.rmtree, store, ignore_errors=True)
     result = run(plan_from(None, given), store_dir=store)
     return Path(result.directory)
 

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from report_drawn import MS, STALE, drawn, granted, line, timelines
+from report_drawn import MS, STALE, drawn, granted, line, timelines, vote
 
-from checker.evidence import Booted, Checked, Granted, OwnClock, SessionBegan, SessionEnded, Stored
+from checker.evidence import (
+    Booted,
+    Checked,
+    Granted,
+    OwnClock,
+    Promised,
+    SessionBegan,
+    SessionEnded,
+    Stored,
+    Voted,
+)
 from harness.report.bands import bands_of
 from harness.report.html.figure import figure_of
 from harness.report.html.page import page_of
@@ -73,16 +83,17 @@ def test_a_lease_ends_with_what_ends_it() -> None:
 
 
 def test_times_count_from_the_historys_origin() -> None:
-    moved = bands_of(timelines(STALE, origin_ns=5 * MS))
+    moved_lines = timelines(STALE, origin_ns=5 * MS)
+    moved = bands_of(moved_lines)
     assert shown(moved[0]) == "n1 leads 7..145 term 1"
-    assert marks_of(timelines(STALE, origin_ns=5 * MS))[-1].at_ns == 145 * MS
+    assert marks_of(moved_lines, moved)[-1].at_ns == 145 * MS
 
 
 def test_a_vote_tells_what_was_left_of_the_promise() -> None:
     told = [
         f"{mark.at_ns / MS:g} {mark.node} {mark.text}"
         + ("" if mark.left_ns is None else f", {mark.left_ns / MS:g} ms left")
-        for mark in marks_of(timelines())
+        for mark in drawn().marks
         if mark.kind in {"vote", "leader", "revoke"}
     ]
     assert told == [
@@ -93,6 +104,18 @@ def test_a_vote_tells_what_was_left_of_the_promise() -> None:
         "82 n2 becomes leader of term 2",
         "150 n1 drops its lease (step-down)",
     ]
+
+
+def test_a_vote_that_forgets_a_promise_tells_what_its_voter_wrote_before() -> None:
+    forgot = [
+        line("n1", 10, Promised(1, "n2", 1, 90 * MS)),
+        line("n1", 40, vote(2, "n3", bound_ms=0)),
+        line("n1", 60, Voted(3, "n3", False, True, None, token=True)),
+        line("n1", 95, Voted(4, "n3", False, True, None)),
+    ]
+    lines = timelines(forgot)
+    told = [(mark.kind, mark.term, mark.left_ns) for mark in marks_of(lines, bands_of(lines))]
+    assert told == [("vote", 2, 50 * MS), ("token", 3, None), ("vote", 4, None)]
 
 
 def test_the_figure_has_a_row_for_everything_and_the_proof_first() -> None:

@@ -7,6 +7,7 @@ point where nothing is known is None. What is drawn with the series, faults and 
 from __future__ import annotations
 
 from bisect import bisect_left
+from itertools import cycle
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -15,7 +16,8 @@ from harness.report.escape import plain
 from harness.report.tally import rank
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from array import array
+    from collections.abc import Iterator, Mapping, Sequence
 
     from checker.timeline import Boot, Timeline, Timelines
     from harness.report.load import RunData
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 POINTS_MAX: Final = 240
 NODES_MAX: Final = 9
 NAME_CHARS_MAX: Final = 40
+STYLES: Final = 8
+FAILED: Final = 5
+_STYLES: Final = {"cas": 0, "lease": 1, "follower": 3, "readindex": 4, "write": 6}
 RATE_WINDOW_NS: Final = 500_000_000
 
 
@@ -61,6 +66,13 @@ def _name(text: str) -> str:
     return plain(text, chars_max=NAME_CHARS_MAX)
 
 
+def _styled(tally: Tally) -> Iterator[tuple[str, int, Mapping[int, array[int]]]]:
+    """Yield each path with its style, where it has one the colour that it has in the figure."""
+    free = cycle(style for style in range(STYLES) if style not in {FAILED, *_STYLES.values()})
+    for path, bins in sorted(tally.bins.items()):
+        yield path, _STYLES[path] if path in _STYLES else next(free), bins
+
+
 def _rates(tally: Tally) -> Chart:
     width_s = tally.width_ns / 1e9
     bins = sorted({place for each in tally.bins.values() for place in each} | set(tally.failed))
@@ -73,11 +85,11 @@ def _rates(tally: Tally) -> Chart:
             x=x,
             y=tuple(round(len(each.get(place, ())) / width_s, 2) for place in places),
         )
-        for style, (path, each) in enumerate(sorted(tally.bins.items()))
+        for path, style, each in _styled(tally)
     ]
     if tally.failed:
         y = tuple(round(tally.failed.get(place, 0) / width_s, 2) for place in places)
-        series.append(Series(name="failed or unknown", style=len(series), x=x, y=y, dashed=True))
+        series.append(Series(name="failed or unknown", style=FAILED, x=x, y=y, dashed=True))
     return Chart(
         name="rate",
         title="Operations a second, by how they were answered",
@@ -89,7 +101,7 @@ def _rates(tally: Tally) -> Chart:
 
 def _latencies(tally: Tally) -> Chart:
     series = []
-    for style, (path, bins) in enumerate(sorted(tally.bins.items())):
+    for path, style, bins in _styled(tally):
         places = sorted(bins)
         x = tuple(round((place + 0.5) * tally.width_ns / 1e9, 4) for place in places)
         ordered = [sorted(bins[place]) for place in places]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 JUMPS_MAX: Final = 24
 FINDINGS_MAX: Final = 20
-_FOUND: Final = {"lease-overlap": "two leases at once"}
+_FOUND: Final = {"lease-overlap": "two leases at once", "timestamps": "timestamps out of order"}
 
 
 def figure_of(run: RunData) -> Figure:
@@ -83,19 +83,19 @@ def _proof(sheet: Sheet, run: RunData) -> list[Gap]:
 
 
 def _findings(run: RunData) -> Iterator[tuple[str, Bar]]:
-    """Yield what oracles prove that lasted, with the oracle's name."""
+    """Yield what oracles prove of a stretch of time, with the oracle's name."""
     if run.said is None:
         return
     origin_ns = run.timelines.origin_ns if run.timelines is not None else 0
     for each in run.said.oracles.values():
-        if each.outcome is not OracleOutcome.VIOLATION:
+        if each.outcome is not OracleOutcome.VIOLATION or each.name not in _FOUND:
             continue
         for finding in each.findings[:FINDINGS_MAX]:
             if finding.during_ns is None or finding.during_ns[0] >= finding.during_ns[1]:
                 continue
             start_ns, end_ns = (at_ns - origin_ns for at_ns in finding.during_ns)
             who = " and ".join(finding.nodes)
-            label = f"{_FOUND.get(each.name, each.name)}: {who}"
+            label = f"{_FOUND[each.name]}: {who}"
             yield (
                 each.name,
                 Bar(

@@ -29,7 +29,7 @@ BANDS_MAX: Final = 300
 MARKS_MAX: Final = 300
 LOCKS_MAX: Final = 2
 _NARROW: Final = ROW - 5
-_SIGNS: Final = frozenset({"vote", "refused", "revoke", "boot", "anomaly", "transfer"})
+_SIGNS: Final = frozenset({"vote", "token", "refused", "revoke", "boot", "anomaly", "transfer"})
 _ROWS: Final = ((LEADS, "leads", 1), (LEASE, "lease", 1), (PROMISE, "promised", 2), (DOWN, "down", 1))
 
 
@@ -105,7 +105,7 @@ def _band(band: Band, top: int, height: int) -> Iterator[Bar]:
 
 
 def _tick(mark: Mark, y: int) -> Tick:
-    left = "" if mark.left_ns is None else f"; its own promise had {ms(mark.left_ns)} to run"
+    left = "" if mark.left_ns is None else f"; its promise of silence had {ms(mark.left_ns)} to run"
     kind = "vote-bound" if mark.left_ns is not None else mark.kind
     return Tick(at_ns=mark.at_ns, y=y, kind=kind, tip=f"{at(mark.at_ns)}: {mark.node} {mark.text}{left}")
 

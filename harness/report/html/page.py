@@ -143,13 +143,18 @@ def _headline(run: RunData) -> str:
             f" {shorten(str(newer), 60)}"
         )
     if found is not None:
-        return found.sentence
+        return _begun(found.sentence)
     if said is not None and said.outcome is Outcome.PASS and said.operations is not None:
         keys = f" on {len(said.keys)} key{'s' * (len(said.keys) != 1)}" if said.keys else ""
         return f"No wrong answer among {said.operations} operations{keys}"
     if said is None or said.reason is None:
         return _meaning(said)
-    return said.reason
+    return _begun(said.reason.removeprefix(f"{said.outcome}: "))
+
+
+def _begun(sentence: str) -> str:
+    """Return a sentence as one begins."""
+    return sentence[:1].upper() + sentence[1:]
 
 
 def _sentence(said: Told | None) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from harness.report.load import RunData
 
 STEPS_MAX: Final = 30
-_TOLD: Final = frozenset({"vote", "leader", "revoke", "boot", "anomaly", "transfer"})
+_TOLD: Final = frozenset({"vote", "token", "leader", "revoke", "boot", "anomaly", "transfer"})
 _CHARS_MAX: Final = 120
 
 

@@ -33,9 +33,11 @@ if TYPE_CHECKING:
 
 WIDTH_MIN_PERCENT: Final = 0.15
 OUTSIDE_PERCENT: Final = 0.1
+EDGE_PERCENT: Final = 3
 SIGNS: Final = {
     "vote": "M0-6 5 0 0 6-5 0z",
     "vote-bound": "M0-8 7 0 0 8-7 0z",
+    "token": "M0-6 5 0 0 6-5 0z",
     "refused": "M0-5 4 0 0 5-4 0z",
     "revoke": "M-4-4 4 4M-4 4 4-4",
     "stored": "M-3-5H3V5H-3z",
@@ -106,6 +108,7 @@ def _template() -> Any:
         "left": _left,
         "width": _width,
         "far": _far,
+        "anchor": _anchor,
         "show": show,
         "sign": SIGNS.__getitem__,
     }
@@ -137,6 +140,12 @@ def _start(bar: Bar, view_ns: tuple[int, int]) -> float:
 def _far(bar: Bar, view_ns: tuple[int, int]) -> bool:
     """Whether a bar is so far right that its label has room at its left only."""
     return bar.start_ns + bar.end_ns > view_ns[0] + view_ns[1] + (view_ns[1] - view_ns[0]) // 10
+
+
+def _anchor(time_ns: int, view_ns: tuple[int, int]) -> str:
+    """Return on which side of an instant its label stands, so that it is not cut off."""
+    share = (time_ns - view_ns[0]) * 100 // (view_ns[1] - view_ns[0])
+    return "start" if share < EDGE_PERCENT else "end" if share >= 100 - EDGE_PERCENT else "middle"
 
 
 @cache

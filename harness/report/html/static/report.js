@@ -56,12 +56,14 @@
     const digits = Math.max(0, Math.min(6, -Math.floor(Math.log10(step / 1e9) + 1e-9)));
     axis.replaceChildren();
     for (let at = Math.ceil(from / step) * step; at <= to; at += step) {
-      const x = (at - from) * scale + "%";
+      const share = (at - from) * scale;
+      const x = share + "%";
       const line = document.createElementNS(SVG, "line");
       for (const [name, value] of [["x1", x], ["x2", x], ["y1", 20], ["y2", gridHeight]]) line.setAttribute(name, value);
       const text = document.createElementNS(SVG, "text");
       text.setAttribute("x", x);
       text.setAttribute("y", 14);
+      text.setAttribute("text-anchor", share < 3 ? "start" : share > 97 ? "end" : "middle");
       text.textContent = (at / 1e9).toFixed(digits) + " s";
       axis.append(line, text);
     }
