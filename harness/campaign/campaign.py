@@ -259,9 +259,10 @@ class Campaign:
     @property
     def reckoning(self) -> Reckoning:
         """What the campaign comes to."""
-        others = [Outcome.INTERRUPTED] if self.interrupted else []
-        others += [Outcome.HARNESS_FAILURE] if self.broken is not None else []
-        return reckoned(tuple(self._entries.values()), self.rows, others=others)
+        cut_off = Outcome.INTERRUPTED if self.interrupted else None
+        if self.broken is not None:
+            cut_off = Outcome.HARNESS_FAILURE
+        return reckoned(tuple(self._entries.values()), self.rows, cut_off=cut_off)
 
     def summary(self) -> dict[str, object]:
         """Return the campaign in figures."""

@@ -92,13 +92,13 @@ def saved(entries: Iterable[Entry], matrix: Matrix) -> bytes:
     return data
 
 
-def going_on(place: Path, entries: Iterable[Entry], matrix: Matrix) -> bytes:
-    """Return the file of the campaign in a directory that it may be in already.
+def going_on(place: Path | None, entries: Iterable[Entry], matrix: Matrix) -> bytes:
+    """Return the file of a campaign, and of what a file in its ``place`` has already.
 
     Raises `PlanError` if one of its names meant another run when it began.
     """
     was: dict[str, Entry] = {}
-    if place.exists():
+    if place is not None and place.exists():
         was = {entry.name: entry for entry in of_matrix(_parsed(place)[0])}
     now = {entry.name: entry for entry in entries}
     for name, entry in now.items():

@@ -20,12 +20,15 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
+import time
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from harness.store.errors import NotARun, Refused, StoreError
-from harness.store.files import read_bounded, trouble, write_all, write_atomic
+from harness.store.files import make_directory, read_bounded, trouble, write_all, write_atomic
 
 from .row import Row
 
@@ -39,7 +42,23 @@ JUNIT: Final = "junit.xml"
 SUMMARY_SCHEMA: Final = 1
 ROWS: Final = "rows.jsonl"
 ROWS_MAX_BYTES: Final = 1 << 30
+RUN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def fresh(store: Path) -> Path:
+    """Make a directory for a new campaign; raise `StoreError`."""
+    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+    try:
+        store.mkdir(parents=True, exist_ok=True)
+        for number in count(1):
+            path = store / (stamp if number == 1 else f"{stamp}-{number}")
+            with contextlib.suppress(FileExistsError):
+                make_directory(path)
+                return path
+    except OSError as error:
+        raise trouble(error, store) from error
+    raise AssertionError
 
 
 class Journal:
@@ -73,6 +92,8 @@ class Journal:
                 row = msgspec.json.decode(line, type=Row)
             except (msgspec.MsgspecError, UnicodeDecodeError) as error:
                 raise NotARun(f"{self._path}:{number}: {error}") from error
+            if row.run is not None and RUN.fullmatch(row.run) is None:
+                raise NotARun(f"{self._path}:{number}: {row.run!r} is no run of this campaign")
             if not row.interrupted:  # it is run again
                 rows.setdefault((row.name, row.seed), row)
         return tuple(rows.values())

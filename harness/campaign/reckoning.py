@@ -17,25 +17,29 @@ import msgspec
 from harness.outcome import Outcome, worst
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from .entries import Entry
     from .row import Row
 
 
 class Reckoning(msgspec.Struct, frozen=True, kw_only=True):
-    """A campaign that ended, in words: ``missed`` and ``not_run`` are names, ``known_unseen`` rules."""
+    """A campaign that ended, in words: ``missed`` and ``not_run`` are names, ``known_unseen`` rules.
+
+    ``cut_off`` is what ended it before its end, if anything did.
+    """
 
     outcome: Outcome
     missed: tuple[str, ...]
     not_run: tuple[str, ...]
     known_unseen: tuple[str, ...]
+    cut_off: Outcome | None = None
 
 
 def reckoned(
-    entries: Sequence[Entry], rows: Sequence[Row], *, others: Iterable[Outcome] = ()
+    entries: Sequence[Entry], rows: Sequence[Row], *, cut_off: Outcome | None = None
 ) -> Reckoning:
-    """Return what the rows come to; ``others`` is what else ended it."""
+    """Return what the rows come to."""
     run = {row.name for row in rows}
     shown = {row.name for row in rows if row.outcome is Outcome.VIOLATION}
     missed = tuple(
@@ -46,7 +50,7 @@ def reckoned(
     not_run = tuple(entry.name for entry in entries if entry.name not in run)
     seen = {rule for row in rows if row.known for rule in row.rules}
     known = dict.fromkeys(rule for entry in entries for rule in entry.known)
-    outcomes = [*(row.counted for row in rows), *others]
+    outcomes = [row.counted for row in rows] + ([] if cut_off is None else [cut_off])
     outcomes += [Outcome.EXPECTATION_MISSED for _ in missed]
     outcomes += [Outcome.UNKNOWN for _ in not_run]
     return Reckoning(
@@ -54,6 +58,7 @@ def reckoned(
         missed=missed,
         not_run=not_run,
         known_unseen=tuple(rule for rule in known if rule not in seen),
+        cut_off=cut_off,
     )
 
 

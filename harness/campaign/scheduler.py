@@ -37,7 +37,8 @@ CONNECT_S: Final = 15.0
 FIRST_WORKER_S: Final = 30.0
 WORKERLESS_S: Final = 60.0
 TICK_S: Final = 2.0
-_FILE: Final = re.compile(r"(?:[A-Za-z0-9_-][A-Za-z0-9._-]*/)?[A-Za-z0-9_-][A-Za-z0-9._-]*")
+_PART: Final = r"[A-Za-z0-9_-][A-Za-z0-9._-]*"
+_FILE: Final = re.compile(f"{_PART}(?:/{_PART}){{0,4}}")
 
 
 def connected(address: str) -> Any:
@@ -142,21 +143,23 @@ class Scheduler:
         future.release()
         if made.row.interrupted:  # by whoever ended its worker, not by whoever runs the campaign
             return job, Lost("its worker was ended")
+        for name in (made.row.run or "", *made.files):
+            if name and _FILE.fullmatch(name) is None:
+                return job, failed(job, f"its worker sent a file that no run has: {name!r}")
         return job, self._laid(made)
 
     def _laid(self, made: hand.Made) -> Row:
-        """Write the files of a run that was kept into the campaign's directory."""
+        """Write the files of a run that was kept into the campaign's directory, the verdict last."""
         row = made.row
         if row.run is None or not made.files:
             return row
         directory = RunDir(_new(self._store, row.run))
         if not directory.verdict.exists():
-            for name, data in made.files.items():
-                if _FILE.fullmatch(name) is None:
-                    return msgspec.structs.replace(row, run=None)
+            last = directory.verdict.name
+            for name, data in sorted(made.files.items(), key=lambda file: (file[0] == last, file[0])):
                 path = directory.path / name
                 path.parent.mkdir(parents=True, exist_ok=True)
-                write_atomic(path, _moved(name, data, made.store, str(self._store)))
+                write_atomic(path, _moved(name, data, f"{made.store}/{row.run}", str(directory.path)))
         return msgspec.structs.replace(row, run=directory.name)
 
     def stop(self) -> list[tuple[Job, Row | Lost]]:

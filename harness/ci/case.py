@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harness.campaign.entries import Entry
+    from harness.campaign.reckoning import Reckoning
     from harness.campaign.row import Row
 
 SENTENCE_CHARS_MAX = 2000
@@ -133,17 +134,25 @@ def of_row(row: Row) -> Case:
 
 
 def of_campaign(
-    entries: Sequence[Entry], rows: Iterable[Row], *, missed: Iterable[str], not_run: Iterable[str]
+    entries: Sequence[Entry], rows: Iterable[Row], told: Reckoning, *, why: str | None = None
 ) -> tuple[Case, ...]:
-    """Return the cases of a campaign, in the order of its entries."""
+    """Return the cases of a campaign, in the order of its entries.
+
+    One that ended before its end is a case of its own; ``why`` it did, if it was not interrupted.
+    """
     cases: dict[str, list[Case]] = {entry.name: [] for entry in entries}
     for row in rows:
         cases[row.name].append(of_row(row))
     for names, outcome, reason in (
-        (missed, Outcome.EXPECTATION_MISSED, "a violation was expected, and no seed showed one"),
-        (not_run, Outcome.UNKNOWN, "the budget was over before its first run"),
+        (told.missed, Outcome.EXPECTATION_MISSED, "a violation was expected, and no seed showed one"),
+        (told.not_run, Outcome.UNKNOWN, "the budget was over before its first run"),
     ):
         for name in names:
             case = Case(suite=name, name="all seeds", outcome=outcome, counted=outcome, reason=reason)
             cases[name].append(case)
-    return tuple(case for told in cases.values() for case in told)
+    if told.cut_off is not None:
+        whole = Case(
+            suite="campaign", name="to its end", outcome=told.cut_off, counted=told.cut_off, reason=why
+        )
+        cases["campaign"] = [*cases.get("campaign", []), whole]
+    return tuple(case for suite in cases.values() for case in suite)

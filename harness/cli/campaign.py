@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-import time
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 import msgspec
 
+from harness import program
 from harness.campaign.campaign import Campaign, Wanted
 from harness.campaign.entries import Drawn, chosen, planted_in
 from harness.campaign.file import Read, from_file, going_on, of_matrix
-from harness.campaign.journal import CAMPAIGN, Journal
+from harness.campaign.journal import CAMPAIGN, Journal, fresh
 from harness.campaign.matrix import RULE, catalog, seconds_of
 from harness.campaign.scheduler import Scheduler, connected
 from harness.campaign.table import table
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from .output import Output
 
 SEEDS: Final = 20
+STORE: Final = Path("campaigns")
 AIMED_SEEDS: Final = 3
 """An aimed schedule shows its mistake by then, or it is not aimed well."""
 
@@ -146,13 +148,13 @@ def campaign(  # noqa: PLR0913 - one parameter an option
             budget_s=None if matrix.budget is None else seconds_of(matrix.budget),
             until_violation=matrix.until is not None,
         )
-        place = resume or Path("campaigns") / time.strftime("%Y%m%dT%H%M%S", time.gmtime())
-        whole = going_on(place / CAMPAIGN, entries, matrix)
+        whole = going_on(None if resume is None else resume / CAMPAIGN, entries, matrix)
     except PlanError as error:
         raise click.UsageError(str(error)) from error
     if read.left_out:
         output.story(f"left out, for they make no plan: {', '.join(read.left_out)}")
     began = now()
+    place = resume or fresh(STORE)
     journal = Journal(place)
     journal.save(whole)
     try:
@@ -163,7 +165,7 @@ def campaign(  # noqa: PLR0913 - one parameter an option
             running.run(workers)
         summary = running.summary()
         told = running.reckoning
-        cases = of_campaign(entries, running.rows, missed=told.missed, not_run=told.not_run)
+        cases = of_campaign(entries, running.rows, told, why=running.broken)
         journal.conclude(summary, junit(cases, began=began))
     except Gone as error:
         output.story(f"lantern: {error}")
@@ -176,6 +178,9 @@ def campaign(  # noqa: PLR0913 - one parameter an option
         output.json({"runs": [msgspec.to_builtins(row) for row in running.rows], "summary": summary})
     else:
         output.result(table(running.rows, summary, planted_in(entries)))
+    if running.interrupted or running.broken is not None:
+        again = shlex.join([program.command(), "campaign", "--resume", str(place)])
+        output.story(f"to go on: {again}")
     publish(told.outcome, cases, say=output.story)
     return told.outcome
 

@@ -22,6 +22,7 @@ from harness.campaign.table import table
 from harness.campaign.workers import Lost
 from harness.outcome import Outcome
 from harness.plan import PlanError
+from harness.store.errors import StoreFull
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -171,6 +172,28 @@ def test_a_run_that_kills_its_worker_is_told_from_those_that_were_with_it(tmp_pa
     bad = Outcome.HARNESS_FAILURE
     assert told == [(0, Outcome.PASS), (1, bad), (2, Outcome.PASS), (3, Outcome.PASS)]
     assert "its worker died" in str(running.rows[1].reason)
+
+
+def test_a_disk_that_fills_ends_a_campaign_with_the_rows_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Journal.write
+
+    def full(self: Journal, row: Row) -> None:
+        if row.seed == 2:
+            raise StoreFull("rows.jsonl: No space left on device")
+        real(self, row)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Journal, "write", full)
+        ended = campaign(tmp_path, entry("right", Outcome.PASS, SHORT), seeds=4)
+    assert (ended.reckoning.outcome, [row.seed for row in ended.rows]) == (
+        Outcome.HARNESS_FAILURE,
+        [0, 1],
+    )
+    assert "ended early: rows.jsonl: No space left" in "\n".join(table(ended.rows, ended.summary()))
+    again = campaign(tmp_path, entry("right", Outcome.PASS, SHORT), seeds=4)
+    assert (again.reckoning.outcome, [row.seed for row in again.rows]) == (Outcome.PASS, [0, 1, 2, 3])
 
 
 def test_what_the_budget_left_unseen_is_no_pass(tmp_path: Path) -> None:

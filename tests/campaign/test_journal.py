@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from harness.campaign.journal import ROWS, Journal
+from harness.campaign.journal import ROWS, Journal, fresh
 from harness.campaign.row import Row
 from harness.outcome import Outcome
 from harness.store.errors import NotARun, Refused, StoreFull
@@ -62,6 +62,19 @@ def test_a_broken_line_in_the_middle_is_named(tmp_path: Path) -> None:
     path.write_bytes(b'{"name": 3}\n' + path.read_bytes())
     with pytest.raises(NotARun, match=r"rows.jsonl:1: "):
         seeds(tmp_path)
+
+
+@pytest.mark.parametrize("run", ["../precious", "/tmp", "..", ".", "a/b", "", "-x"])
+def test_a_journal_from_a_stranger_names_no_directory_elsewhere(tmp_path: Path, run: str) -> None:
+    write(tmp_path, msgspec.structs.replace(row(0), run=run))
+    with pytest.raises(NotARun, match=r"rows.jsonl:1: .* is no run of this campaign"):
+        seeds(tmp_path)
+
+
+def test_each_new_campaign_has_a_directory_of_its_own(tmp_path: Path) -> None:
+    made = [fresh(tmp_path / "campaigns") for _ in range(3)]
+    assert len({path.name for path in made}) == 3
+    assert all(path.is_dir() for path in made)
 
 
 def test_two_campaigns_do_not_share_a_directory(tmp_path: Path) -> None:

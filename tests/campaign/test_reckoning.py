@@ -64,5 +64,5 @@ def test_what_ran_is_told_from_what_did_not() -> None:
     assert told.not_run == ("b",)
     assert told.known_unseen == ("L3",)
     assert told.outcome is Outcome.EXPECTATION_MISSED
-    stopped = reckoned(entries, rows(entries, "c0 pass"), others=[Outcome.INTERRUPTED])
+    stopped = reckoned(entries, rows(entries, "c0 pass"), cut_off=Outcome.INTERRUPTED)
     assert stopped.outcome is Outcome.INTERRUPTED

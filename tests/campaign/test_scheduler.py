@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from typing import TYPE_CHECKING, Any
@@ -17,17 +18,16 @@ from harness.campaign.campaign import Campaign, Progress, Wanted
 from harness.campaign.entries import Entry
 from harness.campaign.journal import Journal
 from harness.campaign.keys import check_apart
-from harness.campaign.row import Job
+from harness.campaign.row import Job, Row
 from harness.campaign.scheduler import Scheduler, connected
 from harness.campaign.workers import Gone
 from harness.outcome import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from checker.operations import History
-    from harness.campaign.row import Row
 
 SHORT = {"on": "sim", "rate": 50, "time": 2.0, "faults": "none", "allow": "not-exercised"}
 FOUND = {"on": "sim", "rate": 50, "mistake": "no-applied-wait"}
@@ -170,6 +170,63 @@ def test_a_hand_makes_one_run_after_the_other_and_says_when_it_dies() -> None:
     with pytest.raises(hand.HandLost, match="its process ended with code"):
         hand.by_hand(b"no job")
     assert hand._MINE.hand is None
+
+
+class Told:
+    """A cluster of one thread, whose worker answers each job with the same."""
+
+    def __init__(self, made: hand.Made) -> None:
+        self.made = made
+        self.status = "finished"
+        self.key = ""
+
+    def nthreads(self) -> dict[str, int]:
+        return {"worker": 1}
+
+    def submit(self, *_: object, key: str, **__: object) -> Told:
+        self.key = key
+        return self
+
+    def add_done_callback(self, call: Callable[[Told], None]) -> None:
+        call(self)
+
+    def result(self) -> bytes:
+        return msgspec.msgpack.encode(self.made)
+
+    def release(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("run", "file"),
+    [("../x", "plan.yaml"), ("x", "../plan.yaml"), ("x", "/tmp/x"), ("x", "a//b"), ("x", "a\n")],
+)
+def test_a_worker_writes_nothing_outside_of_its_run(tmp_path: Path, run: str, file: str) -> None:
+    row = Row(name="right", seed=0, outcome=Outcome.VIOLATION, expected=Outcome.PASS, run=run)
+    place = tmp_path / "place"
+    workers = Scheduler(Told(hand.Made(row=row, store="/s", files={file: b"x"})), place)
+    workers.start(Job(ENTRIES[0], 0))
+    ((_, told),) = workers.ended()
+    assert isinstance(told, Row)
+    assert (told.outcome, told.run) == (Outcome.HARNESS_FAILURE, None)
+    assert "a file that no run has" in str(told.reason)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_travelled_says_where_it_lies_now(tmp_path: Path) -> None:
+    row = Row(
+        name="right", seed=0, outcome=Outcome.VIOLATION, expected=Outcome.PASS, run="20260101T000000-x"
+    )
+    files = {"verdict.json": b'{"run": "/s/20260101T000000-x"}', "data/n1/wal": b"/s", "plan.yaml": b"p"}
+    place = tmp_path / "a & b"
+    workers = Scheduler(Told(hand.Made(row=row, store="/s", files=files)), place)
+    for name in ("20260101T000000-x", "20260101T000000-x-2"):
+        workers.start(Job(ENTRIES[0], 0))
+        ((_, told),) = workers.ended()
+        assert isinstance(told, Row)
+        assert told.run == name
+        assert (place / name / "data" / "n1" / "wal").read_bytes() == b"/s"
+    assert json.loads((place / name / "verdict.json").read_text())["run"] == f"{place}/{name}"
 
 
 @pytest.mark.soak

@@ -10,7 +10,11 @@ from ci_cases import EVERY, SCHEMA, case
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.campaign.entries import Entry
+from harness.campaign.reckoning import reckoned
+from harness.campaign.row import Row
 from harness.ci import junit as written
+from harness.ci.case import of_campaign
 from harness.ci.junit import ORIGIN, junit, now
 from harness.outcome import Outcome
 
@@ -72,6 +76,17 @@ def test_whatever_a_history_holds_the_file_is_well_formed(
     told = case(outcome, suite=suite, name=name, reason=reason, replay=reason, kind=name)
     root = read(junit([told], began=ORIGIN))
     assert len(list(root.iter("testcase"))) == 1
+
+
+def test_a_campaign_that_ended_before_its_end_does_not_look_whole() -> None:
+    entries = [Entry(name="a", expected=Outcome.PASS, options={})]
+    rows = [Row(name="a", seed=0, outcome=Outcome.PASS, expected=Outcome.PASS)]
+    stopped = reckoned(entries, rows, cut_off=Outcome.INTERRUPTED)
+    root = read(junit(of_campaign(entries, rows, stopped), began=ORIGIN))
+    assert told(root) == ["lantern.a seed 0: passed", "lantern.campaign to its end: error interrupted"]
+    full = reckoned(entries, rows, cut_off=Outcome.HARNESS_FAILURE)
+    (*_, whole) = of_campaign(entries, rows, full, why="no room")
+    assert (whole.outcome, whole.sentence) == (Outcome.HARNESS_FAILURE, "no room")
 
 
 def test_no_cases_are_a_file_too() -> None:

@@ -246,3 +246,15 @@ def test_the_last_line_of_a_log_is_found(tmp_path: Path, log: bytes | None, last
         (run.logs / "n1.log").write_bytes(log)
     assert run.last_line("n1") == last
     run.release_reserve()
+
+
+def test_a_run_that_is_a_link_is_neither_thinned_nor_removed(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "evidence").mkdir(parents=True)
+    (elsewhere / "history.jsonl").write_text("precious")
+    (tmp_path / "run").symlink_to(elsewhere)
+    run = rundir.RunDir(tmp_path / "run")
+    run.thin()
+    run.remove()
+    assert (elsewhere / "history.jsonl").read_text() == "precious"
+    assert (elsewhere / "evidence").is_dir()
