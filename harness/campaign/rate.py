@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -56,6 +56,16 @@ class Rate(msgspec.Struct, frozen=True):
         return (
             f"{self.shown} of {self.tries}: {100 * self.share:.0f} % (95 % interval {low} to {high} %)"
         )
+
+
+def as_json(rate: Rate) -> dict[str, Any]:
+    """Return a rate as ``--json`` has it."""
+    return {
+        "times": rate.shown,
+        "of": rate.tries,
+        "rate": rate.share,
+        "interval": list(rate.interval),
+    }
 
 
 class Known(StrEnum):

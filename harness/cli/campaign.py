@@ -38,15 +38,6 @@ AIMED_SEEDS: Final = 3
 """An aimed schedule shows its mistake by then, or it is not aimed well."""
 
 
-def _budget(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
-    if text is not None:
-        try:
-            seconds_of(text)
-        except ValueError as error:
-            raise click.BadParameter(str(error)) from error
-    return text
-
-
 def _known(_: click.Context, __: click.Parameter, rules: tuple[str, ...]) -> tuple[str, ...]:
     for rule in rules:
         if RULE.fullmatch(rule) is None:
@@ -73,7 +64,9 @@ def _known(_: click.Context, __: click.Parameter, rules: tuple[str, ...]) -> tup
 @click.option(
     "--jobs", type=options.COUNT, help="Runs at a time.  [default: the cores; 1 of those in real time]"
 )
-@click.option("--budget", callback=_budget, metavar="TIME", help="Start nothing after this: 90s, 10m.")
+@click.option(
+    "--budget", callback=options.budget, metavar="TIME", help="Start nothing after this: 90s, 10m."
+)
 @options.scheduler
 @click.option("--until", type=click.Choice(["violation"]), help="Be done with a name once it is shown.")
 @click.option(

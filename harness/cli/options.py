@@ -63,6 +63,18 @@ trust = click.option(
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else.")
 
 
+def budget(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
+    """Return a length of time as it was given, once it is known to be one."""
+    from harness.campaign.matrix import seconds_of  # noqa: PLC0415 - most verbs need none of it
+
+    if text is not None:
+        try:
+            seconds_of(text)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from error
+    return text
+
+
 def words(enum: type[StrEnum]) -> click.Choice[str]:
     """Return the choice of an enum's values."""
     return click.Choice([word.value for word in enum])

@@ -10,6 +10,7 @@ import msgspec
 
 from harness.campaign.aim import by_node, by_role
 from harness.campaign.rate import Rate
+from harness.campaign.rate import as_json as rate_json
 from harness.campaign.replay import replayed
 from harness.outcome import Outcome, worst
 from harness.plan import PlanError, Trust, moved, plan_from
@@ -94,7 +95,13 @@ def replay(
         ended = Outcome.INTERRUPTED
     outcome = worst((ended, *(Outcome(each["outcome"]) for each in tries)))
     if as_json:
-        output.json({"outcome": outcome.value, "tries": tries, "reproduced": _rate_json(rate, wanted)})
+        output.json(
+            {
+                "outcome": outcome.value,
+                "tries": tries,
+                "reproduced": {"wanted": wanted, **rate_json(rate)},
+            }
+        )
     else:
         output.result([*map(_line, tries), f"reproduced {rate}: {plain(wanted)}"])
     return outcome
@@ -140,16 +147,6 @@ def _wanted(directory: RunDir) -> str:
 
 def _word(outcome: object, kind: object) -> str:
     return f"{outcome}/{kind}" if kind else str(outcome)
-
-
-def _rate_json(rate: Rate, wanted: str) -> dict[str, Any]:
-    return {
-        "wanted": wanted,
-        "times": rate.shown,
-        "of": rate.tries,
-        "rate": rate.share,
-        "interval": list(rate.interval),
-    }
 
 
 def _roles(directory: RunDir) -> dict[str, dict[str, str]]:

@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import shlex
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from harness import program
+from harness.campaign.matrix import seconds_of
+from harness.campaign.rate import as_json as rate_json
 from harness.campaign.shrink import NotReproduced, shrink
+from harness.campaign.shrink_real import ShrunkReal, Stopped, Try, shrink_real
 from harness.campaign.telling import told
 from harness.outcome import Outcome
 from harness.plan import PlanError, Trust, moved, plan_from
+from harness.plan.document import read
+from harness.report.escape import plain
+from harness.run.run import run as run_plan
 from harness.run.simulate import keep
 from harness.store import rundir
-from harness.store.errors import NotARun
+from harness.store.errors import NotARun, Refused
+from harness.store.files import read_bounded
+from harness.store.rundir import PLAN_MAX_BYTES, RunDir
 from targets.target import Place
 
 from . import options
 
 if TYPE_CHECKING:
+    from harness.plan.plan import Plan
+    from harness.run.result import RunResult
+
     from .output import Output
 
 STORE: Final = Path("runs")
@@ -29,29 +41,59 @@ STORE: Final = Path("runs")
 @click.command("shrink")
 @click.argument("run_dir", metavar="RUN_DIR", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), help="The run directory of the minimal run.")
+@click.option(
+    "--on",
+    type=options.places(*Place),
+    default=Place.SIM.value,
+    help="Where it is tried: elsewhere than on sim each candidate is run until its rate is known.",
+)
+@click.option(
+    "--budget",
+    callback=options.budget,
+    metavar="TIME",
+    help="Start no run after this, where runs take their time: 90s, 10m.",
+)
 @options.trust
 @options.as_json
 @click.pass_obj
 def shrink_(
-    output: Output, /, run_dir: Path, *, out: Path | None, trust: bool, as_json: bool
+    output: Output,
+    /,
+    run_dir: Path,
+    *,
+    out: Path | None,
+    on: str,
+    budget: str | None,
+    trust: bool,
+    as_json: bool,
 ) -> Outcome:
-    """Shorten a failing run to a minimal plan by running it again, in virtual time, with less.
+    """Shorten a failing run to a minimal plan by running it again with less.
 
-    Ends in 7 when the plan in RUN_DIR does not fail in virtual time, and in 130 when it is interrupted:
-    the smallest run found until then is kept.
+    In virtual time (the default) one run tells. On processes and in containers the plan is run until it
+    is known how often it fails, and so is every shorter one. Ends in 7 when the plan in RUN_DIR does not
+    fail there, and in 130 when it is interrupted: the smallest run found until then is kept.
     """
+    if budget is not None and on == Place.SIM:
+        raise click.UsageError("--budget is for runs that take their time: name where, --on local, say")
     try:
         trusted = Trust.TRUSTED if trust else Trust.STRANGER
-        plan = plan_from(rundir.existing(run_dir).plan, moved(Place.SIM), trust=trusted)
-        found = shrink(plan, say=output.story)
+        plan = plan_from(rundir.existing(run_dir).plan, moved(on), trust=trusted)
+        if on == Place.SIM:
+            return _simulated(output, plan, out=out, as_json=as_json)
+        return _real(output, plan, out=out, budget=budget, as_json=as_json)
     except (PlanError, NotARun) as error:
         raise click.UsageError(str(error)) from error
     except NotReproduced as error:
+        advice = "" if on != Place.SIM else "; --on local tries it on processes"
         if as_json:
             output.json({"outcome": Outcome.EXPECTATION_MISSED.value, "reason": str(error)})
         else:
-            output.result([f"not reproduced: {error}"])
+            output.result([f"not reproduced: {plain(error)}{advice}"])
         return Outcome.EXPECTATION_MISSED
+
+
+def _simulated(output: Output, plan: Plan, *, out: Path | None, as_json: bool) -> Outcome:
+    found = shrink(plan, say=output.story)
     outcome = Outcome.INTERRUPTED if found.interrupted else Outcome.PASS
     result = keep(found.recording, found.judged, store_dir=STORE, out=out)
     if as_json:
@@ -70,3 +112,94 @@ def shrink_(
     else:
         output.result(told(found, result.directory))
     return outcome
+
+
+def _real(output: Output, plan: Plan, *, out: Path | None, budget: str | None, as_json: bool) -> Outcome:
+    if plan.operations is not None:
+        raise PlanError(
+            "a plan that lists its operations is small already; `lantern replay --by role` runs it"
+        )
+    if out is not None and out.exists():
+        raise Refused(f"{out}: is there already")
+    ends_s = None if budget is None else time.monotonic() + seconds_of(budget)
+
+    def attempt(candidate: Plan) -> Try:
+        if ends_s is not None and time.monotonic() > ends_s:
+            raise Stopped("the budget was over")
+        result = run_plan(candidate, store_dir=STORE)
+        if result.interrupted:
+            RunDir(Path(result.directory)).remove()
+            raise KeyboardInterrupt
+        output.story(f"     run: {_word(result)}")
+        return _tried(result)
+
+    def drop(tried: Try) -> None:
+        RunDir(Path(tried.directory)).remove()
+
+    found = shrink_real(plan, attempt, drop, say=output.story)
+    directory = Path(found.shown.directory)
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        directory = directory.rename(out)
+    outcome = Outcome.INTERRUPTED if found.stopped == "interrupted" else Outcome.PASS
+    again = shlex.join([program.command(), "replay", str(directory)])
+    if as_json:
+        output.json(
+            {"outcome": outcome.value, **_as_json(found), "run": str(directory), "replay": again}
+        )
+    else:
+        output.result(_lines(found, directory, again))
+    return outcome
+
+
+def _word(result: RunResult) -> str:
+    violation = result.json["violation"]
+    return f"violation/{violation['kind']}" if violation else result.outcome.value
+
+
+def _tried(result: RunResult) -> Try:
+    violation: dict[str, Any] | None = result.json["violation"]
+    if result.outcome is not Outcome.VIOLATION or violation is None:
+        return Try(kind=None, proof_s=None, directory=result.directory, reason=result.reason)
+    ends_ns = [each.get("return_ns") or each["call_ns"] for each in violation["operations"]]
+    began_ns = _load_began_ns(RunDir(Path(result.directory)))
+    return Try(
+        kind=violation["kind"],
+        proof_s=None if not ends_ns or began_ns is None else (max(ends_ns) - began_ns) / 1e9,
+        directory=result.directory,
+        reason=result.reason,
+    )
+
+
+def _load_began_ns(run: RunDir) -> int | None:
+    """Return when the load of our own run began, from the origin."""
+    told = read(read_bounded(run.schedule, bytes_max=PLAN_MAX_BYTES), name=str(run.schedule)).value
+    load_ns = told.get("load_ns")
+    return None if load_ns is None else int(load_ns[0])
+
+
+def _as_json(found: ShrunkReal) -> dict[str, Any]:
+    return {
+        "stopped": found.stopped,
+        "episodes": len(found.plan.schedule),
+        "steps": found.steps,
+        "time": found.plan.time_s,
+        "rate": rate_json(found.rate),
+        "before": rate_json(found.before),
+        "runs": found.tries,
+        "kind": found.shown.kind,
+        "sentence": found.shown.reason,
+    }
+
+
+def _lines(found: ShrunkReal, directory: Path, again: str) -> list[str]:
+    how = "minimal" if found.stopped is None else found.stopped
+    plan = found.plan
+    schedule = f"{len(plan.schedule)} episodes of {found.steps} steps"
+    return [
+        f"{how} after {found.tries} runs: {plan.time_s:g} s of load, {plan.keys} keys, {schedule}",
+        f"shows it in {found.rate}; as it was, in {found.before}",
+        plain(found.shown.reason or ""),
+        f"run     {plain(directory)}",
+        f"replay  {plain(again)}",
+    ]

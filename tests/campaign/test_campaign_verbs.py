@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -45,6 +46,25 @@ def test_a_failing_run_is_replayed_shrunk_and_replayed_again(lantern: Lantern) -
     assert found["operations"] <= 12
     again = lantern("replay", "small")
     assert (again.returncode, again.stdout.startswith(b"identical history: violation")) == (1, True)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+def test_a_run_on_processes_is_shrunk_where_it_ran(lantern: Lantern) -> None:
+    planted = ("--mistake", "role-only-read", "--time", "8", "--seed", "1", "--out", "bad")
+    assert lantern("run", *planted).returncode == 1
+    command = lantern.command("shrink", "bad", "--on", "local", "--out", "small", "--json")
+    done = subprocess.run(command, cwd=lantern.place, capture_output=True, timeout=800, check=False)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["kind"], told["episodes"], told["stopped"]) == ("history", 1, None)
+    assert told["rate"]["times"] >= 3
+    assert [path.name for path in (lantern.place / "runs").iterdir()] == []
+    assert (lantern.place / "small" / "history.jsonl").exists()
+
+
+def test_a_budget_is_for_runs_that_take_their_time(lantern: Lantern) -> None:
+    assert lantern("shrink", ".", "--budget", "10m").returncode == 2
 
 
 def test_a_history_that_does_not_come_back_is_told(lantern: Lantern) -> None:
