@@ -7,9 +7,9 @@ chance. Where several ways fit one leadership, those count that fit all checks o
 those that fit all of the run: nodes run one program. And who took a majority of fewer for one of all
 while voters changed has broken L10, whether or not it would have asked a majority otherwise (L3).
 
-What no way explains may still leave one rule. An end less D that is later than the send of any
-acknowledged round, and is not now, was not counted from such a send, whoever made up the majority (L3,
-L10), whichever leadership it was of (L6) and whatever its clocks had done (L11); and if such ends lie at
+What no way explains may still leave one rule. If no round that anybody ever acknowledged was sent at an
+end less D, and that is not now, then it was not counted from such a send, whoever made up the majority
+(L3, L10), whichever leadership it was of (L6) and whatever its clocks had done (L11); and if ends lie at
 differing lengths after each way's start, their length is not what is wrong (L12). So acknowledgements
 count from another instant than the send: L2. Else the rules that could be behind it are named together.
 """
@@ -49,13 +49,13 @@ class Guess(msgspec.Struct, frozen=True):
     """What one check believed, on the clock it used, and what each way would have counted.
 
     ``start_ns`` is the right start; None where no majority backs any. ``now_ns`` is what the clock
-    showed, and ``newest_ns`` when the newest acknowledged round was sent, on a clock that only advances.
+    showed, and ``sent`` tells whether an acknowledged round was sent at the end less D.
     """
 
     until_ns: int
     now_ns: int
     start_ns: int | None
-    newest_ns: int | None
+    sent: bool
     starts: tuple[int | None, ...]
 
 
@@ -69,6 +69,13 @@ class Cause(msgspec.Struct, frozen=True):
 
 def _heard(ledger: Ledger, scale: Scale, now_ns: int) -> int | None:
     return ledger.start_ns(ledger.tallies[scale].heard, now_ns)
+
+
+def _window(ledger: Ledger, scale: Scale, now_ns: int) -> int | None:
+    long_ns = ledger.election_ns
+    heard = ledger.tallies[scale].heard
+    ends = {peer: (heard_ns // long_ns + 1) * long_ns for peer, heard_ns in heard.items()}
+    return ledger.start_ns(ends, now_ns)
 
 
 def _newest_then(ledger: Ledger, scale: Scale, now_ns: int) -> int | None:
@@ -93,10 +100,6 @@ def _of_before(ledger: Ledger, scale: Scale, now_ns: int) -> int | None:
 
 def _newest_acked(ledger: Ledger, scale: Scale, _now_ns: int) -> int | None:
     return max(ledger.tallies[scale].sent.values(), default=None)
-
-
-def _newest_acked_ever(ledger: Ledger, scale: Scale) -> int | None:
-    return max(ledger.tallies[scale].unvoided.values(), default=None)
 
 
 def _own_word(_ledger: Ledger, _scale: Scale, now_ns: int) -> int | None:
@@ -148,6 +151,8 @@ def _other_end(ledger: Ledger, scale: Scale, now_ns: int, other: Scale) -> int |
 
 WAYS: Final = (
     Way("L2", "from when acknowledgements arrived", ("lease-from-last-ack",), _heard),
+    Way("L2", "from the end of a window in which acknowledgements arrived", ("checkquorum-window",),
+        _window),
     Way("L2", "from the newest send when an acknowledgement came", ("renew-at-send",), _newest_then),
     Way("L2", "from the last round it had sent, acknowledged or not", ("renew-at-send",), _last_sent),
     Way("L3", "from the newest acknowledgement, which is no majority", ("newest-ack-not-quorum",),
@@ -167,14 +172,14 @@ WAYS: Final = (
 )  # fmt: skip
 
 
-def guess(ledger: Ledger, clock: OwnClock, until_ns: int, now_ns: int) -> Guess:
+def guess(ledger: Ledger, clock: OwnClock, until_ns: int, now_ns: int, owed: Owed) -> Guess:
     """Note what a check believed and what each way would count at that moment of its clock."""
     scale = SCALES[clock]
     return Guess(
         until_ns=until_ns,
         now_ns=now_ns,
         start_ns=ledger.start_ns(ledger.tallies[scale].sent, now_ns),
-        newest_ns=None if scale is Scale.WALL else _newest_acked_ever(ledger, scale),
+        sent=(scale, until_ns - owed.lease_ns) in ledger.acknowledged,
         starts=tuple(way.start(ledger, scale, now_ns) for way in WAYS),
     )
 
@@ -211,17 +216,15 @@ def _fits(way: int, guesses: Iterable[Guess], owed: Owed) -> bool:
 
 
 def _by_elimination(wrong: Guess, node: Sequence[Guess], owed: Owed) -> Cause:
-    start_ns = wrong.until_ns - owed.lease_ns
     rules = ["L2", "L3", "L6", "L12"]
     said = "which no way of counting known here gives"
     looks: tuple[str, ...] = ()
     if not _one_length(node):
         rules.remove("L12")
-        if wrong.newest_ns is not None and wrong.newest_ns < start_ns != wrong.now_ns:
-            rules = ["L2"]
-            late = _ms(start_ns - wrong.newest_ns)
-            said = f"as if it counted from {late} after it sent the newest round that was acknowledged"
-            looks = ("checkquorum-window",)
+    if not wrong.sent and wrong.until_ns - owed.lease_ns != wrong.now_ns:
+        rules = [rule for rule in rules if rule in {"L2", "L12"}]
+        said = "as if it counted from an instant at which no round was sent that anybody acknowledged"
+        looks = ("checkquorum-window",)
     by = ""
     if wrong.start_ns is not None:
         by = f" {_ms(wrong.until_ns - wrong.start_ns)} after the right start,"

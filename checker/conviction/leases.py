@@ -76,7 +76,7 @@ def _judged(timeline: Timeline, place: int, check: Checked, ledger: Ledger, owed
     start = _start_ns(ledger, check.clock, from_ns)
     guessed = None
     if leads and check.until_ns is not None and from_ns is not None:
-        guessed = guess(ledger, check.clock, check.until_ns, from_ns)
+        guessed = guess(ledger, check.clock, check.until_ns, from_ns, owed)
     return Judged(
         place=place,
         check=check,

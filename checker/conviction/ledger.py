@@ -119,7 +119,8 @@ class Ledger:
 
     ``handing_over``: a transfer is under way; ``told_ns`` is when the target was told, on the monotonic
     clock. ``before`` are the ends of former leaderships of this boot: their last right starts.
-    ``beats`` is what rounds would be worth where they are worth nothing.
+    ``beats`` is what rounds would be worth where they are worth nothing, and ``acknowledged`` when every
+    round was sent that anybody acknowledged since the node booted.
     """
 
     own: str
@@ -128,6 +129,7 @@ class Ledger:
     spans: Spans
     renews: bool
     nap_ns: int
+    election_ns: int
     term: int | None = None
     first: int = 0
     sent: dict[int, Shown] = field(default_factory=dict)
@@ -139,6 +141,7 @@ class Ledger:
     handing_over: bool = False
     told_ns: int | None = None
     before: list[Tallies] = field(default_factory=list)
+    acknowledged: set[tuple[Scale, int]] = field(default_factory=set)
 
     def shown(self, line: EvidenceLine, place: int) -> Shown:
         """Return what every scale shows at a line, those of spans only if one is known."""
@@ -191,6 +194,7 @@ class Ledger:
             or not (self.renews or number == self.last_round)
         ):
             return
+        self.acknowledged.update(self.sent[number].items())
         void = number < self.first_round
         _credit(self.tallies, peer, self.sent[number], shown, self.sent[self.last_round], void=void)
 
@@ -279,4 +283,4 @@ def checks(timeline: Timeline, spans: Spans, owed: Owed) -> Iterator[tuple[int, 
 
 def _opened(own: str, electorate: Electorate, first: Electorate, spans: Spans, owed: Owed) -> Ledger:
     renews = Family.GRANT not in owed.families
-    return Ledger(own, electorate, first, spans, renews, owed.nap_ns)
+    return Ledger(own, electorate, first, spans, renews, owed.nap_ns, owed.election_ns)
