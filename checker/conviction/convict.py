@@ -138,7 +138,10 @@ class Court:
     def _of_memory(self, incident: Incident) -> list[Breach]:
         if Family.MEMORY not in self.owed.families:
             return []
-        return memory_breaches(self.timelines, until_true_ns=incident.at_true_ns)
+        of_an_invariant = incident.served is None and not incident.checks
+        return memory_breaches(
+            self.timelines, until_true_ns=incident.at_true_ns, harmless=of_an_invariant
+        )
 
     def _by_lease(self, incident: Incident) -> bool:
         if incident.served is None:

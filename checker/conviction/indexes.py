@@ -222,10 +222,30 @@ class _Answer:
             yield self._without_grounds(arrived_ns, "no majority had confirmed it")
         elif not self._knows_a_leader():
             said = "leading nobody and knowing no leader to ask"
-            yield self._breach(("R7",), said, "fallback-stale")
+            looks_like = {"R5": "follower-local-read", "R7": "fallback-stale"}
+            rules = self._alone_or_at_a_loss()
+            yield self._breach(rules, said, *(looks_like[rule] for rule in rules))
         else:
             said = "leading nobody and without asking the leader it knew"
             yield self._breach(("R5",), said, "follower-local-read")
+
+    def _alone_or_at_a_loss(self) -> tuple[str, ...]:
+        """Tell by the rest of the run: followers ask a leader that they know (R7), or do not (R5)."""
+        asked = any(timeline.places.get(IndexTold) for timeline in self.timelines.values())
+        alone = any(
+            _Answer(self.timelines, node, place, self.owed).answers_alone()
+            for node, timeline in self.timelines.items()
+            for place, read in timeline.facts(ServedRead)
+            if read.path == "readindex"
+        )
+        if asked is alone:
+            return ("R5", "R7")
+        return ("R7",) if asked else ("R5",)
+
+    def answers_alone(self) -> bool:
+        """Whether it answers without leading, though it knows whom to ask."""
+        leads = _leads(self.timeline, self.place, self.what.term)
+        return not leads and not self._changed_in_this_step() and self._knows_a_leader()
 
     def _changed_in_this_step(self) -> bool:
         """Whether the node's term or role changed at the reading at which it answered."""

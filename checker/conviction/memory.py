@@ -38,8 +38,11 @@ class _Word(msgspec.Struct, frozen=True):
     why: str
 
 
-def memory_breaches(timelines: Timelines, *, until_true_ns: int) -> list[Breach]:
-    """Return the first node that forgot a term and acted on that before ``until_true_ns``, if any."""
+def memory_breaches(timelines: Timelines, *, until_true_ns: int, harmless: bool = False) -> list[Breach]:
+    """Return the first node that forgot a term and acted on that before ``until_true_ns``, if any.
+
+    ``harmless``: it counts even if it did nothing yet, because an invariant says so.
+    """
     words = sorted(_words(timelines), key=lambda word: word.true_ns)
     for node, timeline in timelines.items():
         for boot in timeline.boots[1:]:
@@ -55,7 +58,9 @@ def memory_breaches(timelines: Timelines, *, until_true_ns: int) -> list[Breach]
             if best is None or best.term <= booted.term:
                 continue
             votes_after = max(word.votes_after for word in known)
-            for deed in _deeds(timelines, timeline, boot, (best.term, votes_after), until_true_ns):
+            deeds = _deeds(timelines, timeline, boot, (best.term, votes_after), until_true_ns)
+            deed = next(deeds, None)
+            if deed is not None or (harmless and timeline.before_ns[boot.first] <= until_true_ns):
                 at = timelines.at(timeline.before_ns[boot.first])
                 return [
                     Breach(
@@ -63,7 +68,7 @@ def memory_breaches(timelines: Timelines, *, until_true_ns: int) -> list[Breach]
                         node=node,
                         term=booted.term,
                         sentence=f"{node} booted in term {booted.term} {at} into the run, after"
-                        f" {best.why}, and then {deed}",
+                        f" {best.why}" + ("" if deed is None else f", and then {deed}"),
                         looks_like=("vote-not-durable",),
                     )
                 ]
