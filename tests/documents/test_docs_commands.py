@@ -9,16 +9,14 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import click
 import pytest
 from docs_commands import PAGES, ROOT, Command, all_commands, mentions
 
 from harness.cli.verbs import lantern as program
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RUN_S_MAX = 110.0
 LESS: Final = {
@@ -37,6 +35,9 @@ PLACES: Final = {
     "docs/examples/campaign.yaml": "small.yaml",
 }
 """What the documents' names stand for here."""
+NAMED: Final = ("runs/planted", "runs/simulated", "runs/small", "elsewhere/small")
+PACKED: Final = ("small.lantern.zip",)
+"""What the tutorial has made by the time it is used."""
 ELSEWHERE: Final = {
     "--compose": "tests/attach",
     "my_client.py": "tests/attach",
@@ -75,8 +76,21 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert run(place, "run", *planted, "--out", "runs/theirs") == 1
     assert run(place, "convert", "runs/theirs", "theirs.edn") == 0
     assert run(place, "pack", "runs/theirs", "theirs.lantern.zip") == 0
-    (place / "runs/theirs").rename(place / "runs/planted")
+    for name in NAMED:
+        shutil.copytree(place / "runs/theirs", place / name)
+    shutil.rmtree(place / "runs/theirs")
+    for name in PACKED:
+        shutil.copy(place / "theirs.lantern.zip", place / name)
     return place
+
+
+def made_by(words: tuple[str, ...]) -> str | None:
+    """Return what a command makes, where its documents say how that is called."""
+    if "--out" in words:
+        return words[words.index("--out") + 1]
+    if words[0] == "pack":
+        return f"{Path(words[1]).name}.lantern.zip"
+    return words[2] if words[0] in {"unpack", "convert"} and len(words) > 2 else None
 
 
 def run(place: Path, *arguments: str) -> int:
@@ -99,6 +113,10 @@ def run(place: Path, *arguments: str) -> int:
 def test_a_documented_command_runs(words: tuple[str, ...], reader: Path, tmp_path: Path) -> None:
     place = tmp_path / "reader"
     shutil.copytree(reader, place, symlinks=True)
+    if (made := made_by(words)) is not None and (place / made).is_dir():
+        shutil.rmtree(place / made)
+    elif made is not None:
+        (place / made).unlink(missing_ok=True)
     run(place, *words)
 
 
