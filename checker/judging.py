@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 
 from checker import direct
 from checker import paranoid as second_look
+from checker.events import EventType
 from checker.explain.violation import from_conflict, from_direct
+from checker.models.kv import KeyValue
 from checker.part import rows, unknowns, whole
 from checker.search import generic, register
 from checker.search.run import REGISTERS
@@ -21,7 +23,7 @@ from checker.search.walk import Lost, order, walk
 from checker.searching import NOT_LOOKED_AT, Answer, Search, Searches
 from checker.verdict import KeyVerdict, Method, Outcome, Violation
 from checker.zones.decide import Blocks, Conflict, Fits, Unsure, decide
-from checker.zones.lower import IS_PAIR, IS_WRITER
+from checker.zones.lower import IS_PAIR, IS_WRITER, Code
 from checker.zones.witness import linearization
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ class Judging:
     def run(self) -> None:
         """Give every share its verdict."""
         left: list[Search] = []
-        if self.shares and type(self.shares[0].model) in REGISTERS:
+        if self.shares and _can_walk(self.shares[0]):
             left.extend(self._walk())
         seen = {each.place for each in left}
         for place, share in enumerate(self.shares):
@@ -64,11 +66,15 @@ class Judging:
             reason = self._stop()
             if reason is not None:
                 self._conclude(place, Method.ZONES, Outcome.UNKNOWN, reason=reason)
-            elif type(share.model) in REGISTERS:
-                left.extend(self._by_zones(place, share))
             else:
-                left.extend(self._generic(place, share))
+                left.extend(self._decide(place, share))
         self._search(left)
+
+    def _decide(self, place: int, share: Share) -> list[Search]:
+        """Decide a key without a search, or return the search that has to."""
+        if type(share.model) in REGISTERS:
+            return self._by_zones(place, share)
+        return self._generic(place, share)
 
     def _search(self, left: list[Search]) -> None:
         searches = Searches(self.shares, self.meter, paranoid=self.paranoid, explain=self.explain)
@@ -116,9 +122,9 @@ class Judging:
     def _lost(self, place: int, share: Share, way: Lost) -> Iterator[Search]:
         """Judge a key that the walk did not come through, at once; yield the search that has to."""
         if way is Lost.PERHAPS:
-            yield from self._by_zones(place, share)
+            yield from self._decide(place, share)
         elif self.explain:
-            self._search(self._by_zones(place, share))
+            self._search(self._decide(place, share))
         else:
             self.violations.append(Violation(key=share.key, operations=(), sentence="no order fits"))
             self._conclude(place, Method.WALK, Outcome.VIOLATION)
@@ -247,10 +253,22 @@ class Judging:
         )
 
 
+def _can_walk(share: Share) -> bool:
+    """Return whether a walk knows the model: a register, or a string of which no end is unknown."""
+    if type(share.model) is not KeyValue:
+        return type(share.model) in REGISTERS
+    history = share.history
+    return {str}.issuperset(map(type, history.value)) and all(
+        kind.f in {"get", "put", "append"} and kind.outcome is not EventType.INFO
+        for code, kind in enumerate(history.kinds)
+        if code in history.what
+    )
+
+
 def _worth_walking(lowered: Lowered, columns: Rows) -> bool:
     """Return whether to walk before zones: not where they surely do, and much happens at once."""
     codes = lowered.codes
-    if 1 in codes.translate(IS_PAIR):
+    if 1 in codes.translate(IS_PAIR) or Code.APPEND in codes:
         return True
     written = list(compress(lowered.values, codes.translate(IS_WRITER)))
     return len(set(written)) < len(written) or columns.alone.count(True) * 3 > len(columns.codes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from checker.conventions import NilRead
+from checker.events import EventType
 from checker.models.model import Model, untag
 from checker.values import show, tag
 
@@ -28,7 +29,9 @@ class KeyValue(Model):
         """Return the states after ``op``: see `Model.step`."""
         match op.f:
             case "get":
-                return (state,) if self._wild(op) or state == tag(op.value) else ()
+                value = op.value
+                same = state == (value if type(value) is str else tag(value))
+                return (state,) if same or self._wild(op) else ()
             case "put":
                 return (tag(op.value),)
             case "append":
@@ -46,7 +49,9 @@ class KeyValue(Model):
 
     def keep(self, op: Operation) -> bool:
         """Return whether ``op`` can matter; a get without its value cannot."""
-        return super().keep(op) and not (op.f == "get" and self._wild(op))
+        if op.f == "get":
+            return op.known and not self._wild(op)
+        return op.outcome is not EventType.FAIL
 
     def malformed(self, op: Operation) -> str | None:
         """Return what is wrong with an append of something that is no string."""

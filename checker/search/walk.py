@@ -1,4 +1,4 @@
-"""One walk along the registers of a history, for keys on which no more than a few things happen at once.
+"""One walk along the registers or strings of a history, for keys on which little happens at once.
 
 Where nothing else is open while an operation is, its place in the order is known, and all there is to
 do is look: one step of a loop. Only what overlaps leaves a choice. Then the walk does what any search
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 READ, WRITE, CAS, DIFFERED = int(Code.READ), int(Code.WRITE), int(Code.CAS), int(Code.DIFFERED)
+APPEND = int(Code.APPEND)
 LATER: Final = NEVER + 1
 """The stamps of a row `END`: no operation of its key is open so long."""
 
@@ -81,7 +82,7 @@ def walk(  # noqa: C901, PLR0912, PLR0915 - one loop, kept flat for speed
     """Yield what became of each key; ``unknown`` returns what is of unknown end on a key, by number."""
     codes, values, calls, returns = rows.codes, rows.values, rows.calls, rows.returns
     alone, size = rows.alone, len(codes)
-    read, write, cas, end = READ, WRITE, CAS, END
+    read, write, cas, append, end = READ, WRITE, CAS, APPEND, END
     begin = number = 0
     while begin < size:
         first, taken, used, state = begin, 0, 0, start
@@ -109,6 +110,8 @@ def walk(  # noqa: C901, PLR0912, PLR0915 - one loop, kept flat for speed
                         if value[0] != state:
                             break
                         state = value[1]
+                    elif code == append:
+                        state = state + values[first]
                     elif values[first][0] == state:
                         break
                 if code == end:
@@ -119,7 +122,7 @@ def walk(  # noqa: C901, PLR0912, PLR0915 - one loop, kept flat for speed
             while calls[at] <= soonest:
                 if not bits & 1:
                     code = codes[at]
-                    if code == write:
+                    if code in (write, append):
                         candidates.append(at)
                     else:
                         value = values[at]
@@ -158,7 +161,7 @@ def walk(  # noqa: C901, PLR0912, PLR0915 - one loop, kept flat for speed
             elif blocked in candidates:
                 option = blocked
             else:
-                option, helpful = _towards(rows, blocked, candidates)
+                option, helpful = _towards(rows, blocked, candidates, state)
                 if not helpful:
                     if unknowns is None:
                         unknowns = unknown(number)
@@ -183,9 +186,7 @@ def walk(  # noqa: C901, PLR0912, PLR0915 - one loop, kept flat for speed
                 candidates.remove(option)
                 stack.append((first, taken, used, state, trail, candidates))
             taken |= 1 << (option - first)
-            state = values[option]
-            if codes[option] == cas:
-                state = state[1]
+            state = _left_by(codes[option], values[option], state)
             trail = (option, trail)
             while taken & 1:
                 taken >>= 1
@@ -199,7 +200,14 @@ def walk(  # noqa: C901, PLR0912, PLR0915 - one loop, kept flat for speed
         number += 1
 
 
-def _towards(rows: Rows, blocked: int, candidates: list[int]) -> tuple[int, bool]:
+def _left_by(code: int, value: Any, state: Any) -> Any:
+    """Return the value that an operation which changes ``state`` leaves."""
+    if code == WRITE:
+        return value
+    return value[1] if code == CAS else state + value
+
+
+def _towards(rows: Rows, blocked: int, candidates: list[int], state: Any) -> tuple[int, bool]:
     """Return the candidate to take while ``blocked`` waits, or -1; and whether it helps."""
     if not candidates:
         return -1, False
@@ -210,8 +218,7 @@ def _towards(rows: Rows, blocked: int, candidates: list[int]) -> tuple[int, bool
             return soonest, True
         value = value[0]
     for at in candidates:
-        leaves = rows.values[at]
-        if (leaves if rows.codes[at] == WRITE else leaves[1]) == value:
+        if _left_by(rows.codes[at], rows.values[at], state) == value:
             return at, True
     return soonest, False
 

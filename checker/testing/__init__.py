@@ -5,6 +5,16 @@ from __future__ import annotations
 from checker.testing.containers import PUT_AND_TAKE, put_once
 from checker.testing.dice import Dice
 from checker.testing.drawn import drawn
-from checker.testing.thrown import crowded, merged, starved, thrown
+from checker.testing.thrown import crowded, merged, spelled, starved, thrown
 
-__all__ = ["PUT_AND_TAKE", "Dice", "crowded", "drawn", "merged", "put_once", "starved", "thrown"]
+__all__ = [
+    "PUT_AND_TAKE",
+    "Dice",
+    "crowded",
+    "drawn",
+    "merged",
+    "put_once",
+    "spelled",
+    "starved",
+    "thrown",
+]

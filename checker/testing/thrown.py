@@ -222,3 +222,22 @@ def merged(histories: Sequence[History]) -> History:
                 events.append((op.return_ns, 1, line))
     events.sort(key=lambda event: event[:2])
     return pair([(n, line) for n, (_, _, line) in enumerate(events, 1)], name="merged")
+
+
+def spelled(dice: Dice) -> History:
+    """Return a history of a few clients that put, append and get strings; some answers are wrong."""
+    held = ""
+    events: list[tuple[int, bool, int, Line]] = []
+    for process, moment in enumerate(sorted(dice.randint(60, 260) for _ in range(dice.randint(2, 8)))):
+        f = dice.choice(("get", "put", "append", "append"))
+        value = held if f == "get" else dice.choice("ab")
+        held = held + value if f == "append" else value
+        if f == "get" and dice.random() < 0.15:
+            value = dice.choice(("", "a", "ab", "ba", held + "a"))
+        call, back = moment - dice.randint(0, 60), moment + dice.randint(0, 60)
+        asked = None if f == "get" else value
+        for stamp, kind, told in ((call, "invoke", asked), (back, "ok", value)):
+            line = Line(process=process, type=kind, f=f, key=0, value=told, time_ns=stamp)
+            events.append((stamp, kind == "ok", process, line))
+    events.sort(key=lambda event: event[:3])
+    return pair([(n, line) for n, (*_, line) in enumerate(events, 1)], name="spelled")

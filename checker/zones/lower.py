@@ -26,6 +26,7 @@ class Code(IntEnum):
     """What an operation does to a register.
 
     MAYBE: nobody knows whether it happened. DIFFERED: a cas that found another value than its old one.
+    APPEND is no register's, but a string's that is walked along like one.
     """
 
     READ = 0
@@ -35,6 +36,7 @@ class Code(IntEnum):
     MAYBE_WRITE = 4
     MAYBE_CAS = 5
     NOTHING = 6
+    APPEND = 7
 
 
 def mask(*codes: Code) -> bytes:
@@ -49,10 +51,10 @@ IS_CAS: Final = mask(Code.CAS, Code.MAYBE_CAS)
 IS_PAIR: Final = mask(Code.CAS, Code.MAYBE_CAS, Code.DIFFERED)
 IS_PLAIN: Final = mask(Code.READ, Code.WRITE, Code.MAYBE_WRITE)
 IS_DIFFERED: Final = mask(Code.DIFFERED)
-END: Final = 7
+END: Final = 8
 """The code of a row that is no operation but closes those of a key."""
 
-IS_ROW: Final = bytes(code <= Code.DIFFERED or code == END for code in range(256))
+IS_ROW: Final = bytes(code <= Code.DIFFERED or code in {Code.APPEND, END} for code in range(256))
 """Of what certainly happened, and of `END`."""
 
 IS_SOMETHING: Final = bytes(code != Code.NOTHING for code in range(256))
@@ -96,14 +98,16 @@ def _code(  # noqa: PLR0911 - one a code
     kind: Kind, conventions: Conventions
 ) -> Code:
     match kind.f, kind.outcome:
-        case "read", EventType.OK:
+        case "read" | "get", EventType.OK:
             return Code.READ
-        case "write" | "delete", EventType.OK:
+        case "write" | "delete" | "put", EventType.OK:
             return Code.WRITE
         case "write" | "delete", EventType.INFO:
             return Code.MAYBE_WRITE
         case "cas", EventType.OK:
             return Code.CAS
+        case "append", EventType.OK:
+            return Code.APPEND
         case "cas", EventType.INFO:
             return Code.MAYBE_CAS
         case "cas", EventType.FAIL if differed(kind.error, conventions):

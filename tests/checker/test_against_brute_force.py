@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from checker import NEVER, CasRegister, History, Outcome, check, formats
+from checker import MODELS, NEVER, CasRegister, History, Outcome, check, formats
 from checker.conventions import Ties
 from checker.part import Part, Share, divide, rows, unknowns, whole
 from checker.search import brute, generic
 from checker.search import register as register_search
 from checker.search.walk import Lost, order, walk
-from checker.testing import crowded, merged, starved, thrown
+from checker.testing import crowded, merged, spelled, starved, thrown
 from checker.verdict import worst
 from checker.zones.decide import Conflict, Fits, Unsure, decide
 from checker.zones.lower import lower
@@ -202,6 +202,22 @@ def test_a_walk_that_comes_to_an_end_agrees_with_brute_force() -> None:
     assert seen["fits"] > 3_000
     assert seen["does not"] > 1_000
     assert seen["lost"] > 200
+
+
+def test_a_walk_along_strings_agrees_with_brute_force() -> None:
+    dice = random.Random("strings")
+    seen: Counter[str] = Counter()
+    for number in range(3_000):
+        history = spelled(dice)
+        model = MODELS["kv"](history.conventions)
+        (share,) = divide(history, model, "", history.spans(Ties.CONCURRENT))
+        part = share.part()
+        truth = brute.linearizable(model, part.operations, "", part.calls, part.returns)
+        report = check(history, model="kv", paranoid=True, explain=bool(number % 2))
+        assert report.outcome is (Outcome.PASS if truth else Outcome.VIOLATION), number
+        seen[f"{report.outcome.value} {report.keys[0].method.value}"] += 1
+    assert seen["pass walk"] > 1_500
+    assert seen["violation walk"] > 100
 
 
 def test_a_walk_gives_up_where_too_much_overlaps() -> None:

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from checker import NEVER, CasRegister, check, direct
+from checker import NEVER, CasRegister, Outcome, check, direct
 from checker import part as parts
 from checker.conventions import Ties
 from checker.models import MODELS
 from checker.part import Part, Share, divide
 from checker.search import brute, generic, register, walk
-from checker.testing import PUT_AND_TAKE, crowded, merged, put_once, starved, thrown
+from checker.testing import PUT_AND_TAKE, crowded, merged, put_once, spelled, starved, thrown
 from checker.zones import decide as zones
 from checker.zones import witness
 
@@ -395,6 +395,18 @@ MUTATIONS = [
         "checker.search.walk",
         "candidates.remove(option)",
         "pass",
+    ),
+    Mutation(
+        "an append adds to what is held",
+        "checker.search.walk",
+        "return value[1] if code == CAS else state + value",
+        "return value[1] if code == CAS else value",
+    ),
+    Mutation(
+        "an append in its own place does so too",
+        "checker.search.walk",
+        "state = state + values[first]",
+        "state = values[first]",
     ),
     Mutation(
         "with unknown ends nothing is certain",
@@ -847,7 +859,28 @@ def walks_err() -> bool:
                 place = {op.index: i for i, op in enumerate(mine.operations)}
                 if not truth or not fits(mine, [place[at] for at in walk.order(columns, way)]):
                     return True
-    return lost > 40
+    return lost > 40 or _strings_err()
+
+
+def _strings_err() -> bool:
+    for history, truth in _spelled():
+        if (check(history, model="kv", explain=False).outcome is Outcome.PASS) is not truth:
+            return True
+    return False
+
+
+@cache
+def _spelled() -> list[tuple[History, bool]]:
+    dice = random.Random("spelled")
+    model = MODELS["kv"]()
+    found = []
+    for _ in range(500):
+        history = spelled(dice)
+        (share,) = divide(history, model, "", history.spans(Ties.CONCURRENT))
+        mine = share.part()
+        args = (mine.operations, "", mine.calls, mine.returns)
+        found.append((history, brute.linearizable(model, *args)))
+    return found
 
 
 def _unknowns_of(shares: list[Share], lowered: Any, place: int) -> Any:
