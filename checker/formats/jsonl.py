@@ -160,7 +160,7 @@ def _complete(source: Source, data: bytes) -> int:
     """Return where the complete lines end, and note what is lost behind them."""
     end = len(data.rstrip(b"\0"))
     if end < len(data):
-        source.notes.append(f"{len(data) - end} NUL bytes at the end: the file was cut short by a crash")
+        source.notes.append("NUL bytes at the end: the file was cut short by a crash")
     last = data.rfind(b"\n", 0, end) + 1
     if last < end and data[last:end].strip():
         try:

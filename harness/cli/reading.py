@@ -7,7 +7,9 @@ a history is read and understood, an alarm looks at the clock and at the memory 
 from __future__ import annotations
 
 import errno
+import os
 import signal
+import stat
 import sys
 import time
 from contextlib import contextmanager
@@ -40,10 +42,33 @@ def history_of(path: str, *, bytes_max: int) -> tuple[bytes, str]:
     if path == "-" and sys.stdin is None:
         raise OSError(errno.EBADF, "standard input is closed")
     with open(sys.stdin.fileno() if path == "-" else path, "rb", closefd=path != "-") as file:
-        data = file.read(bytes_max + 1)
-    if len(data) > bytes_max:
+        end = _end_of_data(file.fileno())
+        if end is not None and end > bytes_max:
+            raise _too_large(path, bytes_max)
+        data = file.read(bytes_max + 1 if end is None else end)
+    if end is None and len(data) > bytes_max:
         raise _too_large(path, bytes_max)
     return data, path
+
+
+def _end_of_data(number: int) -> int | None:
+    """Return how much of an open file is worth reading, None of what is no file.
+
+    What a crash left unwritten at its end, it may be many GiB, would read as NULs: one tells as much.
+    """
+    told = os.fstat(number)
+    if not stat.S_ISREG(told.st_mode):
+        return None
+    here = os.lseek(number, 0, os.SEEK_CUR)
+    hole = told.st_size
+    try:
+        hole = os.lseek(number, here, os.SEEK_HOLE)
+        os.lseek(number, hole, os.SEEK_DATA)
+    except OSError:  # no data behind the hole; or a file system that knows of no holes
+        return min(hole + 1, told.st_size) - here
+    finally:
+        os.lseek(number, here, os.SEEK_SET)
+    return told.st_size - here
 
 
 def _too_large(name: str, bytes_max: int) -> TooMuch:

@@ -60,6 +60,11 @@ def read(data: bytes, *, name: str) -> Document:
         mark = error.problem_mark or error.context_mark
         where = name if mark is None else f"{name}:{mark.line + 1}"
         raise PlanError(f"this is not YAML: {error.problem or error.context}", where=where) from error
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise PlanError(
+            f"this is not YAML: the character U+{ord(text[error.position]):04X}", where=f"{name}:{line}"
+        ) from error
     except yaml.YAMLError as error:
         raise PlanError(f"this is not YAML: {' '.join(str(error).split())}", where=name) from error
     return Document(value, reader.lines, name)

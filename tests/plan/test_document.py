@@ -39,7 +39,8 @@ def test_values_are_what_yaml_says() -> None:
         ("a: .inf\n", 1, "no number"),
         ("a:\n  ? [1]\n  : 2\n", 2, "a key is a word"),
         ("a: 1\n---\nb: 2\n", 2, "not YAML"),
-        ("a: \x07\n", None, "not YAML"),
+        ("a: 1\nb: \x07\n", 2, r"not YAML: the character U\+0007"),
+        ("a: 1\n\0b: 1\n", 2, r"not YAML: the character U\+0000"),
     ],
 )
 def test_everything_else_is_refused_by_its_line(text: str, line: int | None, sentence: str) -> None:
