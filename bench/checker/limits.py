@@ -16,13 +16,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from generate import Shape, write
+from generate import Shape
+from grid import generate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ROOT = Path(__file__).parents[2]
-MEMORY_MB = 130
+MEMORY_MB = 90
 
 
 class Cost(NamedTuple):
@@ -78,10 +79,10 @@ def main(only: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "history.jsonl"
         if not only or "million" in only:
-            write(Shape(1_000_000, 30, 100, 0.05, "rw", False), path)
+            generate(Shape(1_000_000, 30, 100, 0.05, "rw", False), path)
             tell("1,000,000 operations, 100 keys", check(path), "12 s, 1024 MB")
         if not only or "hot" in only:
-            write(Shape(100_000, 10, 1, 0.05, "rw", False), path)
+            generate(Shape(100_000, 10, 1, 0.05, "rw", False), path)
             tell("100,000 operations, one key", check(path), "2 s")
         hard(path)
         if not only or "time" in only:

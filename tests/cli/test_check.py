@@ -195,7 +195,7 @@ def test_the_memory_limit_holds_while_a_history_is_read(lantern: Lantern, tmp_pa
 
 def test_memory_that_runs_out_is_unknown(lantern: Lantern, tmp_path: Path) -> None:
     path = many(tmp_path, 200_000)
-    done = lantern.shell(f"ulimit -v 150000; $LANTERN check {path} --json")
+    done = lantern.shell(f"ulimit -v 100000; $LANTERN check {path} --json")
     assert done.returncode == 3
     assert "memory" in objects(done.stdout)[0]["error"]
 
