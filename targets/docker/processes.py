@@ -74,7 +74,7 @@ class Group:
         return (who for who in self._listed() if procfs.state(who) is wanted)
 
     def _listed(self) -> Iterator[Identity]:
-        for listing in (self._path, *(path for path in self._path.rglob("*") if path.is_dir())):
+        for listing in _with_inner(self._path):
             for pid in _text(listing / "cgroup.procs").split():
                 who = procfs.identity(int(pid)) if pid != "0" else None  # 0: one that is not of here
                 if who is not None:
@@ -102,6 +102,17 @@ def group_of(pid: int, container: str) -> Group | None:
         f"the processes of container {container[:12]} are not listed under {MOUNTED}: run Lantern where"
         " the engine's control groups are to be seen"
     )
+
+
+def _with_inner(path: Path) -> Iterator[Path]:
+    """Return a control group and those within; by the kind in its entry, for each has fifty files."""
+    yield path
+    try:
+        inner = [entry.name for entry in os.scandir(path) if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return  # gone with its last process
+    for name in inner:
+        yield from _with_inner(path / name)
 
 
 def _text(path: Path) -> str:
