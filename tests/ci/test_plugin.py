@@ -145,3 +145,21 @@ def test_markers_add_up_and_nothing_is_imported_before_they_do(beside: pytest.Py
     (run,) = (beside.path / "kept").iterdir()
     assert "seed: 4" in (run / "plan.yaml").read_text()
     assert not (run / "history.jsonl").exists()
+
+
+def test_a_package_of_the_same_name_breaks_no_test_but_ours(beside: pytest.Pytester) -> None:
+    (beside.path / "harness").mkdir()
+    (beside.path / "harness" / "__init__.py").touch()
+    beside.makepyfile("""
+        import pytest
+
+        def test_theirs():
+            import harness
+
+        @pytest.mark.lantern(on="sim")
+        def test_ours(lantern_run):
+            pass
+    """)
+    done = beside.runpytest_subprocess()
+    done.assert_outcomes(passed=1, errors=1)
+    done.stdout.fnmatch_lines(["Lantern cannot be imported: *(the package harness is at *harness)"])

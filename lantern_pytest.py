@@ -17,11 +17,12 @@ body is run only if the run ended as expected, so an empty one will do. Each out
 * a violation of nothing but ``known`` rules: an expected failure (xfailed), told with its rules.
 
 Nothing of Lantern's is imported before a test asks for the fixture: the plugin is loaded wherever it is
-installed.
+installed, also beside packages of others that are called as ours are.
 """
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -62,12 +63,16 @@ def lantern_run(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunResult]:
     """Run what the marker says; give the result."""
-    from harness.outcome import Outcome  # noqa: PLC0415 - only where a run is asked for
-    from harness.plan import PlanError, plan_from  # noqa: PLC0415
-    from harness.run.run import run  # noqa: PLC0415
-    from harness.store.errors import StoreError  # noqa: PLC0415
-    from harness.store.rundir import RunDir  # noqa: PLC0415
-
+    try:
+        from harness.outcome import Outcome  # noqa: PLC0415 - only where a run is asked for
+        from harness.plan import PlanError, plan_from  # noqa: PLC0415
+        from harness.run.run import run  # noqa: PLC0415
+        from harness.store.errors import StoreError  # noqa: PLC0415
+        from harness.store.rundir import RunDir  # noqa: PLC0415
+    except ImportError as error:
+        place = ", ".join(getattr(sys.modules.get("harness"), "__path__", ()))
+        where = f" (the package harness is at {place})" if place else ""
+        pytest.fail(f"Lantern cannot be imported: {error}{where}", pytrace=False)
     file, keys = _asked(request.node)
     expected, known = keys.pop("expect", "pass"), keys.pop("known", ())
     if expected not in {"pass", "violation", *NO_VERDICT}:
