@@ -130,7 +130,7 @@ class Course:
             self.seen.failures.append("\n".join((str(error), *getattr(error, "__notes__", ()))))
         finally:
             await self._heal(cluster)
-            if isinstance(cluster, Metered) and self.seen.load_ns is not None:
+            if isinstance(cluster, Metered) and self.seen.load_ns is not None and self._stop.count < 2:
                 await self._scrape(cluster)
             await self._end_of(cluster)
             self._stop.wake = None

@@ -9,6 +9,7 @@ last few are kept.
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING, Final
 
 from starlette.applications import Starlette
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from harness.store.rundir import RunDir
+
+log = logging.getLogger(__name__)
 
 NAMES: Final = ("localhost", "127.0.0.1", "[::1]", "::1")
 REPORTS_KEPT: Final = 4
@@ -113,6 +116,9 @@ class Pages:
                     data = await run_in_threadpool(render, directory.path)
                 except StoreError as error:
                     return _nothing(str(error))
+                except Exception as error:
+                    log.exception("event=no-report run=%r", name)
+                    return _nothing(f"The report of {name!r} could not be made: {error!r}", code=500)
                 self._reports[key] = data
                 while len(self._reports) > REPORTS_KEPT:
                     del self._reports[next(iter(self._reports))]

@@ -64,6 +64,10 @@ _RUN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}", re.ASCII)
 
 _END: Final = struct.Struct("<4s4H2LH")
 _END_MAGIC: Final = b"PK\x05\x06"
+_BIG_END: Final = struct.Struct("<4sLQL")
+_BIG_END_MAGIC: Final = b"PK\x06\x07"
+"""Stands before the end where sizes do not fit into it, and then counts instead of it."""
+END_BYTES: Final = _BIG_END.size + _END.size
 _FIRST_MAGIC: Final = b"PK\x03\x04"
 _UTF8_NAMES: Final = 0x800
 
@@ -111,12 +115,18 @@ def entry(name: str, *, size_bytes: int) -> zipfile.ZipInfo:
 
 
 def check_ends(first: bytes, last: bytes, *, size_bytes: int, name: str) -> None:
-    """Look at the first four and the last 22 bytes before anything is parsed; raise `NotAPack`."""
+    """Look at the first and the last bytes before anything is parsed; raise `NotAPack`.
+
+    ``first`` are four, ``last`` at most `END_BYTES`.
+    """
     if first != _FIRST_MAGIC:
         raise NotAPack(f"{name}: not a pack: it does not begin as a zip file")
-    if len(last) < _END.size or not last.startswith(_END_MAGIC):
+    end = last[-_END.size :]
+    if len(end) < _END.size or not end.startswith(_END_MAGIC):
         raise NotAPack(f"{name}: cut short, or something was put behind it: the zip file has no end")
-    _, disk, disks, here, files, directory_bytes, at, comment = _END.unpack(last)
+    if last[: -_END.size].startswith(_BIG_END_MAGIC):
+        raise NotAPack(f"{name}: not a pack: its directory is counted in a way that packs are not")
+    _, disk, disks, here, files, directory_bytes, at, comment = _END.unpack(end)
     if (disk, disks, here, comment) != (0, 0, files, 0):
         raise NotAPack(f"{name}: not a pack: its directory is of several parts or has a comment")
     if at + directory_bytes + _END.size != size_bytes:

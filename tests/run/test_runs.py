@@ -243,7 +243,7 @@ def test_a_run_ends_with_files_and_a_verdict(cluster: FakeCluster, tmp_path: Pat
     (directory,) = (tmp_path / "runs").iterdir()
     names = {path.name for path in directory.iterdir()}
     files = {"plan.yaml", "schedule.yaml", "history.jsonl", "verdict.json", "environment.json"}
-    assert names == {*files, "evidence", "logs"}
+    assert names == {*files, "junit.xml", "evidence", "logs"}
     assert result.outcome is Outcome.NOT_EXERCISED  # nobody wrote evidence
     assert result.json["violation"] is None
     assert counted(result)["read"]["ok"] > 20

@@ -13,6 +13,7 @@ from serve_store import SCRIPT, a_run, get
 
 from harness.plan import plan_from
 from harness.run.run import run
+from harness.serve import app
 from harness.serve.compare import compared
 from harness.serve.shelf import Shelf
 
@@ -230,6 +231,17 @@ def test_a_report_is_made_from_the_data_and_never_served_as_it_lies_there(tmp_pa
     assert SCRIPT not in answer.text
     assert "acknowledged write" in answer.text
     assert answer.headers["content-security-policy"] == "frame-ancestors 'none'"
+
+
+def test_a_report_that_breaks_is_a_page_and_no_end(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_directory: Path) -> bytes:
+        raise RuntimeError(SCRIPT)
+
+    monkeypatch.setattr(app, "render", broken)
+    answer = get(store, "/report", "run=runs/one")
+    assert answer.status == 500
+    assert "could not be made" in answer.text
+    assert SCRIPT not in answer.text
 
 
 def test_a_campaign_shows_its_rows_and_links_what_was_kept(store: Path) -> None:

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import stat
+import struct
 import warnings
 import zipfile
 from typing import TYPE_CHECKING, Any
@@ -289,6 +290,18 @@ def test_bytes_before_or_behind_and_comments_are_refused(tmp_path: Path) -> None
     for data in (b"#!/bin/sh\n" + whole, whole + b"x", whole[:-2] + b"\2\0hi", whole[:4] + whole):
         file.write_bytes(data)
         refused(file, tmp_path / "store", "pack|cut short")
+
+
+def test_a_second_directory_that_would_count_instead_is_refused(tmp_path: Path) -> None:
+    whole = packed(tmp_path).read_bytes()
+    end = whole[-22:]
+    big = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, 10**6, 10**6, 2**31, 0)
+    locator = struct.pack("<4sLQL", b"PK\6\7", 0, len(whole) - 22, 1)
+    fields = list(struct.unpack("<4s4H2LH", end))
+    fields[5] += len(big) + len(locator)
+    file = tmp_path / "p.zip"
+    file.write_bytes(whole[:-22] + big + locator + struct.pack("<4s4H2LH", *fields))
+    refused(file, tmp_path / "store", "counted in a way that packs are not")
 
 
 def test_a_pack_cut_short_anywhere_is_refused(tmp_path: Path) -> None:
