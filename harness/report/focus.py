@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 SECOND_NS: Final = 1_000_000_000
 PROOF: Final = "the proof"
+OPERATIONS_MAX: Final = 200
 _PAD_PERCENT: Final = 8
 _PAD_MIN_NS: Final = 1_000_000
 
@@ -65,12 +66,13 @@ def focus_of(
     found = said.violation if said is not None else None
     finding = _finding(said)
     if found is not None and found.operations:
-        proof = explain(found.operations, timelines or Timelines({}), faults=faults)
+        operations = found.operations[:OPERATIONS_MAX]
+        proof = explain(operations, timelines or Timelines({}), faults=faults)
         focus = Focus(
             about=PROOF,
             view_ns=None,
             stretch_ns=None,
-            operations=found.operations,
+            operations=operations,
             offender=proof.read,
             newer=proof.newer,
             proof=proof,
@@ -123,9 +125,10 @@ def _of_proof(focus: Focus, bands: Sequence[Band], election_ns: int) -> tuple[in
 
 def _on(focus: Focus, core_ns: tuple[int, int], election_ns: int) -> Focus:
     """Return a focus that shows ``core_ns``, with room around it."""
-    start_ns, end_ns = core_ns
+    start_ns, end_ns = sorted(core_ns)
     pad_ns = max((end_ns - start_ns) * _PAD_PERCENT // 100, _PAD_MIN_NS)
-    view_ns = (max(0, start_ns - pad_ns), max(end_ns + pad_ns, 2))
+    start_ns = max(0, start_ns - pad_ns)
+    view_ns = (start_ns, max(end_ns + pad_ns, start_ns + 2))
     wide_ns = max(election_ns, view_ns[1] - view_ns[0])
     stretch_ns = (max(0, view_ns[0] - wide_ns), view_ns[1] + wide_ns)
     return msgspec.structs.replace(focus, view_ns=view_ns, stretch_ns=stretch_ns)

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     ReadT = TypeVar("ReadT")
 
 ELECTION_NS: Final = 1_000_000_000
+NODES_MAX: Final = 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,12 +70,12 @@ class RunData:
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """Every node that anything names, in order."""
+        """The nodes that anything names, in order; of more than a run can have, the first."""
         named = set() if self.plan is None else set(self.plan.node_names)
         named |= set(self.timelines or ())
         named |= {each.node for each in self.skimmed.kept if each.node is not None}
         named |= {node for each in self.faults for node in each.fault.concerned}
-        return tuple(sorted(named, key=lambda node: (len(node), node)))
+        return tuple(sorted(named, key=lambda node: (len(node), node))[:NODES_MAX])
 
     @property
     def paths(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -19,7 +20,7 @@ from checker.evidence import (
 from .bands import PROMISE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from checker.evidence import EvidenceLine
     from checker.timeline import Timeline, Timelines
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from .bands import Band
 
 VOTE: Final = "vote"
+PROMISES_AT_ONCE: Final = 8
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,27 +47,30 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
 
 def marks_of(timelines: Timelines, bands: Iterable[Band]) -> tuple[Mark, ...]:
     """Return everything of this sort, of all nodes, in the order of time; ``bands`` are theirs."""
-    promises = [band for band in bands if band.kind == PROMISE]
+    promises: dict[str, list[Band]] = {}
+    for band in bands:
+        if band.kind == PROMISE:
+            promises.setdefault(band.node, []).append(band)
     every = (
-        _bound(mark, promises)
+        _bound(mark, promises.get(mark.node, []))
         for each in timelines.values()
         for mark in _marks(each, timelines.origin_ns)
     )
     return tuple(sorted(every, key=lambda mark: (mark.at_ns, mark.node)))
 
 
-def _bound(mark: Mark, promises: Iterable[Band]) -> Mark:
-    """Return a vote with what was left of a promise of an earlier term, if its voter knows of none."""
+def _bound(mark: Mark, promises: Sequence[Band]) -> Mark:
+    """Return a vote with what was left of a promise of an earlier term, if its voter knows of none.
+
+    ``promises`` are the voter's, in the order of time; only the last few can still run.
+    """
     if mark.kind != VOTE or mark.left_ns is not None:
         return mark
-    lefts = [
-        band.end_ns - mark.at_ns
-        for band in promises
-        if band.node == mark.node
-        and band.start_ns < mark.at_ns < band.end_ns
-        and (band.term or 0) < mark.term
-    ]
-    return msgspec.structs.replace(mark, left_ns=max(lefts)) if lefts else mark
+    begun = bisect_left(promises, mark.at_ns, key=lambda band: band.start_ns)
+    recent = promises[max(0, begun - PROMISES_AT_ONCE) : begun]
+    lefts = [band.end_ns - mark.at_ns for band in recent if (band.term or 0) < mark.term]
+    left_ns = max(lefts, default=0)
+    return msgspec.structs.replace(mark, left_ns=left_ns) if left_ns > 0 else mark
 
 
 def _marks(timeline: Timeline, origin_ns: int) -> Iterator[Mark]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from report_drawn import operation
 from report_runs import Read, changed, copy_of, simulated
 
 from harness.outcome import Outcome
@@ -191,3 +192,42 @@ def test_the_rules_in_words_are_those_of_the_documentation() -> None:
     )
     told = {rule: words for rules, words in rows for rule in rules.split(", ")}
     assert told == SAYS
+
+
+def test_a_verdict_of_any_size_gives_a_report_of_a_bounded_one(tmp_path: Path) -> None:
+    run_dir = copy_of(simulated(STALE), tmp_path)
+    told = json.loads((run_dir / "verdict.json").read_text())
+    one = {**told["convictions"][0], "around": ["y" * 3_000] * 20, "sentence": "z" * 3_000}
+    first = told["violation"]["operations"][0]
+    many = [{**first, "index": n, "value": "v" * 500, "return_ns": None} for n in range(3_000)]
+    violation = {**told["violation"], "operations": many}
+    changed(run_dir, convictions=[one] * 300, notes=["n" * 3_000] * 1_000, violation=violation)
+    html = render(run_dir)
+    assert len(html) < SIZE_MAX_BYTES
+    assert "entries of each list" in Read(html).text
+
+
+NUMBERS = (-(1 << 62), 0, (1 << 63) - 1)
+
+
+@pytest.mark.parametrize("call_ns", NUMBERS)
+@pytest.mark.parametrize("return_ns", [None, *NUMBERS])
+def test_times_that_cannot_be_stop_nothing(call_ns: int, return_ns: int | None, tmp_path: Path) -> None:
+    run_dir = copy_of(simulated(), tmp_path)
+    odd = operation(1, 1, "read", 1, (3, 4), "n2") | {"call_ns": call_ns, "return_ns": return_ns}
+    operations = [operation(0, 0, "write", 1, (1, 2), "n1"), odd]
+    found = {"kind": "history", "key": "x", "sentence": "odd", "operations": operations}
+    changed(run_dir, outcome="violation", violation=found)
+    assert "Odd" in Read(render(run_dir)).text
+
+
+@pytest.mark.parametrize("during_ns", [(5, 1), (-(1 << 62), 1 << 62), (0, 0)])
+def test_findings_at_times_that_cannot_be_stop_nothing(
+    during_ns: tuple[int, int], tmp_path: Path
+) -> None:
+    run_dir = copy_of(simulated(), tmp_path)
+    finding = {"sentence": "odd", "during_ns": during_ns, "nodes": ["n1", "n2"]}
+    oracle = {"name": "lease-overlap", "kind": "x", "outcome": "violation", "findings": [finding]}
+    changed(run_dir, outcome="violation", oracles={"lease-overlap": oracle})
+    page = Read(render(run_dir))
+    assert ("two leases at once: n1 and n2" in page.text) is (during_ns[0] < during_ns[1])

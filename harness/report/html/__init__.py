@@ -5,6 +5,6 @@ Everything is decided by pure functions, from what `harness.report.load` read to
 shapes with places (`figure`), steps (`story`) and series (`charts`); the template only spells it out.
 """
 
-from .write import render, write
+from .output import render, write
 
 __all__ = ["render", "write"]

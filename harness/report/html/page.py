@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from checker.operations import Operation
 from checker.values import shorten, show
@@ -82,6 +83,29 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     replay: str
     shown: int
     touching: int
+
+    def cut(self, rows_max: int) -> Page:
+        """Return a page of which every list has so many entries at most, and says so."""
+        note = f"this report shows {rows_max} entries of each list: all of them were too many"
+        figure = self.figure
+        return replace(
+            self,
+            cards=tuple(replace(card, more=card.more[:rows_max]) for card in self.cards[:rows_max]),
+            figure=replace(
+                figure,
+                labels=figure.labels[:rows_max],
+                bars=figure.bars[: 10 * rows_max],
+                ticks=figure.ticks[: 10 * rows_max],
+                stripes=figure.stripes[:rows_max],
+            ),
+            operations=self.operations[:rows_max],
+            story=self.story[:rows_max],
+            rules=tuple(replace(rule, around=rule.around[:6]) for rule in self.rules[:rows_max]),
+            leaders=self.leaders[:rows_max],
+            faults=self.faults[:rows_max],
+            sections=tuple(replace(each, rows=each.rows[:rows_max]) for each in self.sections),
+            notes=(note, *self.notes[:rows_max]),
+        )
 
 
 def page_of(run: RunData) -> Page:

@@ -99,7 +99,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
         start_ns, end_ns = self.view_ns
         step_ns = next(
             size * 10**power
-            for power in range(19)
+            for power in range(24)
             for size in (1, 2, 5)
             if size * 10**power * TICKS_MAX >= end_ns - start_ns
         )

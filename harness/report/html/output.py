@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+SIZE_MAX_BYTES: Final = 5_000_000
+_ROWS_MAX: Final = (100, 20)
 WIDTH_MIN_PERCENT: Final = 0.15
 OUTSIDE_PERCENT: Final = 0.1
 EDGE_PERCENT: Final = 3
@@ -54,7 +56,13 @@ def render(directory: Path, *, verdict: Mapping[str, Any] | None = None) -> byte
 
     ``verdict``, an object as ``--json`` prints it, stands in for the run's own verdict.json.
     """
-    return html_of(page_of(load(directory, verdict=verdict)))
+    page = page_of(load(directory, verdict=verdict))
+    html = html_of(page)
+    for rows_max in _ROWS_MAX:  # nothing that a run of ours leaves comes here
+        if len(html) <= SIZE_MAX_BYTES:
+            break
+        html = html_of(page.cut(rows_max))
+    return html
 
 
 def write(directory: Path, *, verdict: Mapping[str, Any] | None = None) -> Path:
