@@ -80,8 +80,10 @@ def load(path: Path) -> type[Client]:
     """
     name = f"lantern_user_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None or not path.is_file():
-        raise TargetError(f"{path} is no Python file")
+    if not path.is_file():
+        raise TargetError(f"there is no file {path}")
+    if spec is None or spec.loader is None:
+        raise TargetError(f"{path} is no Python file: its name has to end in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:

@@ -176,6 +176,11 @@ def test_a_file_that_is_no_client_is_refused_with_a_sentence(
         load(file)
 
 
+def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
+    with pytest.raises(TargetError, match=r"there is no file .*mine\.py"):
+        load(tmp_path / "mine.py")
+
+
 def test_what_a_file_prints_is_kept_out_of_the_result(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
