@@ -9,8 +9,6 @@ first violation ends the check, unless every key's verdict is wanted. What ran o
 
 from __future__ import annotations
 
-import gc
-from contextlib import contextmanager
 from itertools import compress
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +20,12 @@ from checker.judging import Judging
 from checker.models import MODELS, Model, detect
 from checker.part import divide
 from checker.search.run import REGISTERS
+from checker.uncollected import uncollected
 from checker.values import show
 from checker.verdict import Outcome, Report, worst
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from checker.operations import History
 
@@ -57,7 +56,7 @@ def check(  # noqa: PLR0913 - each is an option of the command line
     Raises `MalformedHistory`, `ModelError`, and ValueError for an unknown model.
     """
     meter = Meter(budget or Budget())
-    with _no_collections():
+    with uncollected():
         judge = chosen(history, model, nil_read=nil_read, failed_cas=failed_cas)
         shares = divide(history, judge, judge.initial(initial), history.spans(ties))
         judging = Judging(shares, meter, all_keys=all_keys, paranoid=paranoid, explain=explain)
@@ -74,18 +73,6 @@ def check(  # noqa: PLR0913 - each is an option of the command line
         notes=(*history.notes, *notes_of(history)),
         seconds=meter.elapsed_s(),
     )
-
-
-@contextmanager
-def _no_collections() -> Iterator[None]:
-    """Keep the cycle collector from walking millions of live tuples; none is in a cycle."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _conventions(

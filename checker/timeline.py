@@ -18,6 +18,7 @@ A boot ends with its last line: a killed node says nothing more, so nothing is c
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -135,18 +136,18 @@ class Timelines(Mapping[str, Timeline]):
 
 def build(lines: Iterable[EvidenceLine], *, origin_ns: int = 0) -> Timelines:
     """Return the timelines of all nodes; lines of one node must come in the order of its file."""
-    by_node: dict[str, list[EvidenceLine]] = {}
+    by_node: defaultdict[str, list[EvidenceLine]] = defaultdict(list)
     for line in lines:
-        by_node.setdefault(line.node, []).append(line)
+        by_node[line.node].append(line)
     return Timelines(
         {node: _timeline(node, tuple(by_node[node])) for node in sorted(by_node)}, origin_ns
     )
 
 
 def _timeline(node: str, lines: tuple[EvidenceLine, ...]) -> Timeline:
-    places: dict[type, list[int]] = {}
+    places: defaultdict[type, list[int]] = defaultdict(list)
     for place, line in enumerate(lines):
-        places.setdefault(type(line.what), []).append(place)
+        places[type(line.what)].append(place)
     starts = sorted({0, *places.get(Booted, ())})
     boots = tuple(
         Boot(first, end - 1) for first, end in zip(starts, [*starts[1:], len(lines)], strict=True)
@@ -158,7 +159,7 @@ def _timeline(node: str, lines: tuple[EvidenceLine, ...]) -> Timeline:
         leaderships=tuple(_leaderships(node, lines, places)),
         before_ns=[line.true_ns[0] for line in lines],
         after_ns=[line.true_ns[1] for line in lines],
-        places=places,
+        places=dict(places),
     )
 
 

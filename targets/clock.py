@@ -14,6 +14,8 @@ import msgspec
 
 MS: Final = 1_000_000
 SECOND: Final = 1_000_000_000
+FOREVER_NS: Final = 1 << 62
+"""An instant that no clock reaches: when what has no time is due."""
 
 
 class Reading(msgspec.Struct, frozen=True):

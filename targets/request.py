@@ -109,10 +109,10 @@ class RequestSession:
     def step(self, event: SessionInput, now_ns: int) -> tuple[SessionEffect, ...]:
         """Take what happened to the connection or the clock."""
         match event:
-            case Answered(None):
-                return self._confused("bytes that are no answer")
-            case Answered(answer):
-                return self._answered(answer)
+            case Answered():
+                if event.message is None:
+                    return self._confused("bytes that are no answer")
+                return self._answered(event.message)
             case DeadlinePassed():
                 due = self._wake_ns is not None and now_ns >= self._wake_ns
                 return (Close(), *self._lost(TIMED_OUT)) if due else ()

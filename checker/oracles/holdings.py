@@ -52,6 +52,11 @@ if TYPE_CHECKING:
 SERVES_NOTHING: Final = frozenset({"NOT_LEADER", "NOT_READY", "LEASE_EXPIRED"})
 """Codes with which a node says that it would not have answered a read either."""
 
+BEARING: Final = frozenset(
+    {Booted, Checked, ClockAnomaly, Configured, Refused, Revoked, RoleChanged, TermChanged}
+)
+"""Facts that may begin or end a belief; most lines are of other kinds."""
+
 FASTEST: Final = 2
 """No clock runs faster than this many times true time; the nemesis bends far less."""
 
@@ -76,6 +81,9 @@ def holdings(timeline: Timeline) -> list[Holding]:
     """Return a node's holdings in the order of time; they do not overlap each other."""
     walk = _Walk(timeline)
     for place, line in enumerate(timeline.lines):
+        if type(line.what) not in BEARING:
+            walk.see(place)
+            continue
         match line.what:
             case Checked(granted=True) as check:
                 walk.grant(place, check)
@@ -182,7 +190,7 @@ class _Walk:
         if clock is OwnClock.INTERVAL:
             # Only a check tells a span's end; that may have moved with every word of the time service.
             return check.read_ns + FASTEST * (timeline.after_ns[place] - self.checked_ns) < until_ns
-        then_ns, now_ns = (timeline.showing(line, clock) for line in (self.last, place))
+        then_ns, now_ns = timeline.showing(self.last, clock), timeline.showing(place, clock)
         if clock is OwnClock.MONOTONIC and then_ns <= now_ns:
             return now_ns < until_ns
         gap_ns = timeline.after_ns[place] - timeline.before_ns[self.last]

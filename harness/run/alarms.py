@@ -1,54 +1,47 @@
 """When which client wants to go on: the soonest of many, without looking at all of them each time.
 
-A heap that forgets nothing and believes nothing: whoever's time may have changed is entered again, and
-an entry at the top counts only if it is still that client's time. So there is no entry to be found and
-taken out, and a client that is never entered again after a change is the one way to go wrong.
+A heap that forgets nothing: a time that was changed stays in it, and an entry at the top counts only if
+it is still that client's time. So there is no entry to be found and taken out, and a client whose time
+has changed and is not set again is the one way to go wrong.
 """
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+from heapq import heappop, heappush
 
 
 class Alarms:
-    """``now_of(process)`` is a process's time as it is; None if it has none, or is gone."""
+    """One time a process, or none."""
 
-    def __init__(self, now_of: Callable[[int], int | None]) -> None:
-        self._now_of = now_of
+    def __init__(self) -> None:
+        self._times: dict[int, int] = {}
         self._entries: list[tuple[int, int]] = []
 
-    def renew(self, processes: Iterable[int]) -> None:
-        """Start afresh with everybody: all of their times may have changed."""
-        times = ((self._now_of(process), process) for process in processes)
-        self._entries = [(time_ns, process) for time_ns, process in times if time_ns is not None]
-        heapify(self._entries)
-
-    def enter(self, process: int) -> None:
-        """Take note of a process whose time may have changed."""
-        time_ns = self._now_of(process)
-        if time_ns is not None:
+    def set(self, process: int, time_ns: int | None) -> None:
+        """Let this be a process's time, and no other; None is no time."""
+        if time_ns is None:
+            self._times.pop(process, None)
+        elif self._times.get(process) != time_ns:
+            self._times[process] = time_ns
             heappush(self._entries, (time_ns, process))
 
     def soonest(self) -> int | None:
         """Return the soonest time of all."""
-        entries, now_of = self._entries, self._now_of
+        entries, times = self._entries, self._times
         while entries:
             time_ns, process = entries[0]
-            if now_of(process) == time_ns:
+            if times.get(process) == time_ns:
                 return time_ns
             heappop(entries)
         return None
 
     def due(self, now_ns: int) -> list[int]:
-        """Take out the processes whose time has come, each once, in the order of their numbers."""
-        found: set[int] = set()
-        entries = self._entries
+        """Take out the processes whose time has come, in the order of their numbers."""
+        found: list[int] = []
+        entries, times = self._entries, self._times
         while entries and entries[0][0] <= now_ns:
             time_ns, process = heappop(entries)
-            if self._now_of(process) == time_ns:
-                found.add(process)
+            if times.get(process) == time_ns:
+                del times[process]
+                found.append(process)
         return sorted(found)

@@ -136,19 +136,23 @@ class Conductor:
         phases = self._phases
         if phases.phase is Phase.DONE:
             return None
-        soonest = self._poll_ns if phases.until_ns is None else min(self._poll_ns, phases.until_ns)
-        for time_ns in (self._seats.wake_ns, self._relay.wake_ns):
-            if time_ns is not None and time_ns < soonest:
-                soonest = time_ns
-        return soonest
+        soonest_ns = self._poll_ns
+        if (until_ns := phases.until_ns) is not None and until_ns < soonest_ns:
+            soonest_ns = until_ns
+        if (seats_ns := self._seats.wake_ns) is not None and seats_ns < soonest_ns:
+            soonest_ns = seats_ns
+        if (relay_ns := self._relay.wake_ns) is not None and relay_ns < soonest_ns:
+            soonest_ns = relay_ns
+        return soonest_ns
 
     def step(self, event: ConductorInput, now_ns: int) -> list[ConductorEffect]:
         """Take what happened; return what to do, in order."""
         self._effects = []
-        if self.phase is not Phase.DONE:
-            self._phases.begin(now_ns)
+        phases = self._phases
+        if phases.phase is not Phase.DONE:
+            phases.begin(now_ns)
             self._take(event, now_ns)
-            self._do(self._phases.advance(now_ns), now_ns)
+            self._do(phases.advance(now_ns), now_ns)
         return self._effects
 
     def _take(  # noqa: C901 - one case an input
@@ -156,11 +160,12 @@ class Conductor:
     ) -> None:
         """Tell whoever it concerns."""
         match event:
-            case FromSession(process, told):
-                self._do(self._seats.tell(process, told, now_ns), now_ns)
+            case FromSession():
+                self._do(self._seats.tell(event.process, event.event, now_ns), now_ns)
             case WakeUp():
                 self._wake(now_ns)
-            case StatusSeen(status):
+            case StatusSeen():
+                status = event.status
                 self.recovery.see(status, now_ns)
                 if status.role is Role.LEADER:
                     self.leaders.setdefault(status.term, status.node)
@@ -195,11 +200,14 @@ class Conductor:
         """Do what a part wants, each thing before the next is asked for."""
         for effect in effects:
             match effect:
-                case ForProcess() | AddEvent() | Inject() | Heal() | Finished():
+                case ForProcess() | AddEvent():
                     self._effects.append(effect)
-                case Ended(completed, invoked_ns):
-                    self.recovery.ended(completed, invoked_ns=invoked_ns, now_ns=now_ns)
+                case Ended():
+                    completed = effect.completed
+                    self.recovery.ended(completed, invoked_ns=effect.invoked_ns, now_ns=now_ns)
                     self._do(self._relay.tell(completed, now_ns), now_ns)
+                case Inject() | Heal() | Finished():
+                    self._effects.append(effect)
                 case Probe():
                     self._do(self._seats.probe(effect, now_ns), now_ns)
                 case Remark(f, value):

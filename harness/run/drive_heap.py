@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from checker.events import NEMESIS
 from nemesis.ports import Happened, Heal, Inject, StatusSeen
+from targets.clock import FOREVER_NS
 from targets.cluster import ProcessState
 from targets.session import Close, Open, SessionInput, Transmit
 
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 
     from .conductor import Conductor
 
-LAST_NS: Final = 1 << 62
 _WAKE_UP: Final = WakeUp()
 
 
@@ -73,7 +73,7 @@ class Drive:
     def run(self) -> None:
         """Return once the conductor has finished; it bounds every wait itself."""
         self._feed(_WAKE_UP)
-        ended = not self._heap.run_while(self._going, until_ns=LAST_NS)
+        ended = not self._heap.run_while(self._going, until_ns=FOREVER_NS)
         assert not ended, "a conductor that is not done has a time to wake up at"
 
     def signalled(self, count: int, name: str) -> None:
@@ -92,26 +92,19 @@ class Drive:
                 self._finished = True
         return not self._finished
 
-    def _feed(  # noqa: C901 - one case an effect
-        self, event: ConductorInput
-    ) -> None:
+    def _feed(self, event: ConductorInput) -> None:
         if self._finished:
             return
         conductor = self._conductor
         for effect in conductor.step(event, self._heap.now_ns):
             match effect:
-                case AddEvent(line):
+                case AddEvent():
+                    line = effect.event
                     self.events.append(line)
                     if line.process == NEMESIS:
                         self._story.line(line)
-                case ForProcess(process, Transmit(message)):
-                    number = self._connections.get(process)
-                    if number is not None:
-                        self._cluster.ask(number, message)
-                case ForProcess(process, Open(node)):
-                    self._dial(process, node)
-                case ForProcess(process, Close()):
-                    self._drop(process)
+                case ForProcess():
+                    self._perform(effect.process, effect.effect)
                 case PollStatus():
                     self._heap.at(self._heap.now_ns, self._poll)
                 case Inject() | Heal():
@@ -144,6 +137,17 @@ class Drive:
             self._arm()
 
     # Connections.
+
+    def _perform(self, process: int, effect: Transmit | Open | Close) -> None:
+        match effect:
+            case Transmit():
+                number = self._connections.get(process)
+                if number is not None:
+                    self._cluster.ask(number, effect.message)
+            case Open(node):
+                self._dial(process, node)
+            case Close():
+                self._drop(process)
 
     def _dial(self, process: int, node: str) -> None:
         def told(event: SessionInput) -> None:

@@ -246,7 +246,7 @@ class Hearing:
         if self.history is None or self.timelines is None:
             return
         owed = declared(self.plan, healed_ns=self.seen.healed_ns, calm_ns=self.seen.calm_ns)
-        self.oracles = list(judge_evidence(self.history, self.timelines, owed))
+        self.oracles = list(judge_evidence(list(self.history), self.timelines, owed))
         for result in self.oracles:
             if result.outcome is OracleOutcome.VIOLATION:
                 said = result.findings[0].sentence if result.findings else result.kind

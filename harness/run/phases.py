@@ -22,7 +22,7 @@ from nemesis.ports import HealNow
 from .ports import Failed, Finished, Phase, Timing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from .recorder import Recorder
     from .recovery import Recovery
@@ -64,8 +64,14 @@ class Phases:
         if self.until_ns is None:
             self.until_ns = now_ns + self._timing.ready_max_ns
 
-    def advance(self, now_ns: int) -> Iterator[PhaseEffect]:
+    def advance(self, now_ns: int) -> Iterable[PhaseEffect]:
         """Move on as far as the phase's condition or its bound allows."""
+        assert self.until_ns is not None, "a run begins before it advances"
+        if self.phase is Phase.LOAD and now_ns < self.until_ns:
+            return ()  # nearly every time
+        return self._advance(now_ns)
+
+    def _advance(self, now_ns: int) -> Iterator[PhaseEffect]:
         before = None
         while before is not self.phase and self.phase is not Phase.DONE:
             before = self.phase

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
+from targets.clock import FOREVER_NS
 from targets.session import Call
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from harness.plan.script import Scripted
     from targets.session import Completion
 
-NEVER_NS: Final = 1 << 62
 PROBED: Final = "probe"
 FIRST_VALUE: Final = 1 << 40  # beyond every listed value
 
@@ -33,7 +33,7 @@ class Script:
         for each in sorted(operations, key=lambda each: each.at_ns):
             self._owed[numbers.index(each.seat)].append(each)
         self.seats = tuple(self._owed)
-        self._start_ns = NEVER_NS
+        self._start_ns = FOREVER_NS
         self._last_value = FIRST_VALUE
 
     def start(self, now_ns: int) -> None:
@@ -43,7 +43,7 @@ class Script:
     def due_ns(self, slot: int) -> int:
         """When the seat may go on."""
         owed = self._owed[slot]
-        return self._start_ns + owed[0].at_ns if owed else NEVER_NS
+        return self._start_ns + owed[0].at_ns if owed else FOREVER_NS
 
     def next(self, slot: int, now_ns: int) -> tuple[Call, str]:
         """Return the seat's next operation and the node to ask."""

@@ -66,27 +66,27 @@ class Seats:
         self._recorder = recorder
         self._seated = [Client(recorder.new_process(), session(), slot) for slot in supply.slots]
         self._clients = {client.process: client for client in self._seated}
-        self._alarms = Alarms(self._alarm_ns)
+        self._alarms = Alarms()
 
     @property
     def wake_ns(self) -> int | None:
         """When to call `wake`; None while nobody waits for a time."""
-        soonest, final_ns = self._alarms.soonest(), self._supply.final_ns
+        soonest, final_ns = self._alarms.soonest(), self._supply.final.due_ns
         if final_ns is not None and any(client.task is None for client in self._seated):
             return final_ns if soonest is None else min(soonest, final_ns)
         return soonest
 
-    def _alarm_ns(self, process: int) -> int | None:
-        """Return when this process has to be looked at: its deadline, or its seat's next operation."""
-        client = self._clients.get(process)
-        if client is None:
-            return None
-        wake_ns = client.session.wake_ns
-        return self._supply.due_ns(client.slot) if wake_ns is None else wake_ns
-
     def renew(self) -> None:
         """Look at everybody again: what is handed out has changed."""
-        self._alarms.renew(self._clients)
+        for client in self._clients.values():
+            self._set_alarm(client)
+
+    def _set_alarm(self, client: Client) -> None:
+        """Have a client looked at in time: at its deadline, or for its seat's next operation."""
+        wake_ns = client.session.wake_ns
+        if wake_ns is None:
+            wake_ns = self._supply.due_ns(client.slot)
+        self._alarms.set(client.process, wake_ns)
 
     # What happens.
 
@@ -167,7 +167,8 @@ class Seats:
                 yield from self._ended(client, effect.completion, now_ns)
             else:
                 yield ForProcess(client.process, effect)
-        self._alarms.enter(client.process)
+        if client.process in self._clients:
+            self._set_alarm(client)
 
     # How operations end.
 
@@ -198,6 +199,7 @@ class Seats:
 
     def _leave(self, client: Client) -> ForProcess:
         del self._clients[client.process]
+        self._alarms.set(client.process, None)
         return ForProcess(client.process, Close())
 
     def _vacate(self, client: Client, failure: str, now_ns: int) -> Iterator[SeatEffect]:

@@ -15,6 +15,7 @@ import msgspec
 from checker import evidence_lines, formats
 from checker.events import Event, Header
 from checker.evidence import EvidenceLine
+from checker.uncollected import uncollected
 from harness.plan.dump import dump, to_yaml
 from harness.plan.plan import Plan
 from harness.store import environment
@@ -134,7 +135,8 @@ def _with_its_words(failure: str, last_words: Mapping[str, str]) -> str:
 def judge_recording(recording: Recording) -> Judgement:
     """Hear every judge of a simulated run."""
     hearing = Hearing(recording.plan, recording.seen)
-    _hear(hearing, recording)
+    with uncollected():
+        _hear(hearing, recording)
     return hearing.conclude()
 
 

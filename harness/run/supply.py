@@ -36,28 +36,23 @@ class Task(msgspec.Struct, frozen=True):
 
 
 class Supply:
-    """See the module."""
+    """See the module. ``final`` is what is still to read, by whoever is free."""
 
     def __init__(self, generator: Source) -> None:
         self.slots = range(len(generator.seats))
         self._generator = generator
         self._loaded = False
-        self._final = FinalReads((), (), 0)
+        self.final = FinalReads((), (), 0)
 
     @property
     def owed(self) -> int:
         """How many final reads are still to be invoked."""
-        return len(self._final)
+        return len(self.final)
 
     @property
     def unread(self) -> int:
         """How many final reads were given up, or not invoked yet."""
-        return len(self._final) + self._final.given_up
-
-    @property
-    def final_ns(self) -> int | None:
-        """When the next final read may start, by whoever is free."""
-        return self._final.due_ns
+        return len(self.final) + self.final.given_up
 
     def due_ns(self, slot: int | None) -> int | None:
         """When this slot gets its next operation of the workload; None while there is none for it."""
@@ -71,11 +66,11 @@ class Supply:
     def rest(self) -> None:
         """Hand out nothing."""
         self._loaded = False
-        self._final = FinalReads((), (), 0)
+        self.final = FinalReads((), (), 0)
 
     def read_back(self, nodes: Sequence[str], now_ns: int) -> None:
         """Hand out a read of every key ever used at each of these nodes."""
-        self._final = FinalReads(self._generator.keys, nodes, now_ns)
+        self.final = FinalReads(self._generator.keys, nodes, now_ns)
 
     def take(self, slot: int, now_ns: int) -> Task | None:
         """Return what this slot does now, if it is time; raise whatever the workload raises."""
@@ -83,7 +78,7 @@ class Supply:
             if self._generator.due_ns(slot) > now_ns:
                 return None
             return Task(*self._generator.next(slot, now_ns))
-        read = self._final.take(now_ns)
+        read = self.final.take(now_ns)
         return None if read is None else Task(read.call, read.node, read)
 
     def probe(self, asked: Probe) -> Task:
@@ -94,4 +89,4 @@ class Supply:
         """Learn how a task ended."""
         self._generator.ended(slot, task.call, completion, now_ns)
         if task.final is not None and completion.type is not EventType.OK:
-            self._final.failed(task.final, now_ns)
+            self.final.failed(task.final, now_ns)

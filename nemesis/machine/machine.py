@@ -113,8 +113,8 @@ class Machine:
             self._origin_ns = self._armed_ns = now_ns
         effects: list[NemesisEffect] = []
         match event:
-            case StatusSeen(status):
-                self._sight.see(status, now_ns)
+            case StatusSeen():
+                self._sight.see(event.status, now_ns)
                 if self._running is not None:
                     self._running.watch.looked(now_ns)
             case Completed():

@@ -111,6 +111,7 @@ class Running:
         self._endings: list[Ending] = []
         self._repeats: list[Repeat] = []
         self._releases: list[Release] = []
+        self._rests_until_ns: int | None = None
         self.watch = Watch(binding, sight, election_ns=scale.election_ns, reported=self._reported)
 
     def _reported(self) -> bool:
@@ -134,10 +135,13 @@ class Running:
     def advance(self, now_ns: int) -> list[NemesisEffect]:
         """Do everything that is due."""
         effects: list[NemesisEffect] = []
+        if self._rests_until_ns is not None and now_ns < self._rests_until_ns:
+            return effects
         for _ in range(STEPS_MAX):
             done = self._end_faults(now_ns) or self._release_links(now_ns)
             done = done or self._repeat_probes(now_ns) or self._next_step(now_ns)
             if done is None:
+                self._rests_until_ns = None if self._awaits_events else self._soonest_ns()
                 return effects
             effects.extend(done)
             if self.given_up:
@@ -329,6 +333,18 @@ class Running:
 
     def wake_ns(self) -> int | None:
         """Return the next instant at which something may be due, as far as it is known."""
+        return self._soonest_ns() if self._rests_until_ns is None else self._rests_until_ns
+
+    @property
+    def _awaits_events(self) -> bool:
+        """Whether something may be due before its time, because of what happens."""
+        if self._repeats or any(ending.due_ns is None for ending in self._endings):
+            return True
+        if self._cursor >= len(self.episode.steps):
+            return False
+        return isinstance(self.episode.steps[self._cursor].when, After) and self._event_ns is None
+
+    def _soonest_ns(self) -> int | None:
         election_ns = self._scale.election_ns
         times = [repeat.next_ns for repeat in self._repeats] + [
             release.due_ns for release in self._releases

@@ -86,8 +86,14 @@ class Sight:
 
     def newer_leader(self, term: int, now_ns: int) -> Seen | None:
         """Return the leader of the highest term above ``term``, if somebody said lately to be one."""
-        newer = [seen for seen in self.leaders(now_ns) if seen.status.term > term]
-        return max(newer, key=lambda seen: seen.status.term, default=None)
+        newest = None
+        for node in self._nodes:
+            seen = self._seen.get(node)
+            if seen is None or seen.status.role is not Role.LEADER or seen.status.term <= term:
+                continue
+            if now_ns - seen.at_ns <= self._fresh_ns:
+                newest, term = seen, seen.status.term
+        return newest
 
     def stable(self, now_ns: int) -> bool:
         """Whether one leader leads, and all others that have a part follow it and are caught up.

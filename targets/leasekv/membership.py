@@ -63,7 +63,9 @@ class Membership(msgspec.Struct, frozen=True, array_like=True):
 
     def backed(self, values: Mapping[str, int]) -> int:
         """Return the largest value that a majority of every quorum set reaches; `NEVER` if none does."""
-        return min(
-            backed_by([values.get(voter, NEVER) for voter in voters], len(voters) // 2 + 1)
-            for voters in self.quorums
-        )
+        backed = _backed_by_most(self.voters, values)
+        return min(backed, _backed_by_most(self.incoming, values)) if self.incoming else backed
+
+
+def _backed_by_most(voters: tuple[str, ...], values: Mapping[str, int]) -> int:
+    return backed_by([values.get(voter, NEVER) for voter in voters], len(voters) // 2 + 1)

@@ -269,14 +269,14 @@ def notice_anomaly(view: ClockView) -> Anomaly | None:
     since it was last seen running counts. A suspended host shows as no stall, its monotonic clock
     having stood still as well; but its boot time went on.
     """
-    late_ns = view.now.mono_ns - max(view.wake_ns, view.before.mono_ns)
-    if late_ns > view.stall_max_ns:
-        return Anomaly("stall", late_ns)
-    elapsed_ns = view.now.mono_ns - view.before.mono_ns
-    asleep_ns = view.now.slept_ns(view.before)
+    before, now = view.before, view.now
+    elapsed_ns = now.mono_ns - before.mono_ns
+    if elapsed_ns > view.stall_max_ns and now.mono_ns - view.wake_ns > view.stall_max_ns:
+        return Anomaly("stall", min(elapsed_ns, now.mono_ns - view.wake_ns))
+    asleep_ns = now.slept_ns(before)
     if asleep_ns > view.step_max_ns:
         return Anomaly("boottime-gap", asleep_ns)
-    step_ns = view.now.wall_ns - view.before.wall_ns - elapsed_ns
+    step_ns = now.wall_ns - before.wall_ns - elapsed_ns
     if abs(step_ns) > view.step_max_ns + elapsed_ns * view.drift_ppm // PPM:
         return Anomaly("wall-forward" if step_ns > 0 else "wall-backward", abs(step_ns))
     return None

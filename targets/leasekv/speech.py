@@ -14,6 +14,7 @@ from targets.session import Call, Completion
 
 from .messages import Code, Op, Request, Response
 
+ASKED: Final = {op.value: op for op in Op}
 TELLING: Final = frozenset({Op.READ, Op.ACQUIRE})
 """What is answered with a value of the target's: what was read, the token of a lock."""
 
@@ -23,7 +24,7 @@ class LeaseKvSpeech:
 
     def ask(self, call: Call, number: int) -> Request:
         """Return the request; its id comes back in the answer."""
-        op = Op.STORE if call.fenced else Op(call.f)
+        op = Op.STORE if call.fenced else ASKED[call.f]
         return Request(number, op, call.key, call.value, call.path)
 
     def number(self, answer: Response) -> int:

@@ -7,13 +7,9 @@ still and the other two go on. A rate of -1,000,000 ppm stands still.
 
 from __future__ import annotations
 
-from typing import Final
-
-from targets.clock import Reading
+from targets.clock import FOREVER_NS, Reading
 
 from .draws import PPM
-
-FOREVER_NS: Final = 1 << 62
 
 
 class NodeClock:

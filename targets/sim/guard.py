@@ -8,7 +8,6 @@ global random source by standing in for the functions of `time`, `random` and `o
 
 from __future__ import annotations
 
-import gc
 import os
 import random
 import sys
@@ -16,6 +15,8 @@ import threading
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from checker.uncollected import uncollected
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,13 +95,10 @@ def sealed() -> Iterator[None]:
         sys.addaudithook(_GUARD.hear)
         _GUARD.hooked = True
     _shut()
-    collecting = gc.isenabled()
-    gc.disable()  # a run makes many things and hardly a cycle: looking for some is a fifth of its time
     try:
-        yield
+        with uncollected():
+            yield
     finally:
-        if collecting:
-            gc.enable()
         _open()
 
 

@@ -14,13 +14,12 @@ if TYPE_CHECKING:
 
 
 class Heap:
-    """What is to happen. ``now_ns`` is true time, from the run's origin; ``events`` counts what did."""
+    """What is to happen. ``now_ns`` is true time, from the run's origin."""
 
-    __slots__ = ("_due", "_seq", "events", "now_ns")
+    __slots__ = ("_due", "_seq", "now_ns")
 
     def __init__(self) -> None:
         self.now_ns = 0
-        self.events = 0
         self._seq = 0
         self._due: list[tuple[int, int, Callable[..., object], tuple[Any, ...]]] = []
 
@@ -37,7 +36,6 @@ class Heap:
             if not due or due[0][0] > until_ns:
                 return False
             self.now_ns, _, act, args = heappop(due)
-            self.events += 1
             act(*args)
         return True
 

@@ -24,14 +24,18 @@ if TYPE_CHECKING:
 
 
 class SimLink:
-    """One direction. ``epoch`` tells what was sent before a drop; ``last_ns`` keeps the order."""
+    """One direction. ``flows`` is whether it is neither held nor dropped.
 
-    __slots__ = ("backlog", "between_nodes", "delay_ns", "draws", "epoch", "last_ns", "state")
+    ``epoch`` tells what was sent before a drop; ``last_ns`` keeps the order.
+    """
+
+    __slots__ = ("backlog", "between_nodes", "delay_ns", "draws", "epoch", "flows", "last_ns", "state")
 
     def __init__(self, draws: Draws, *, between_nodes: bool) -> None:
         self.draws = draws
         self.between_nodes = between_nodes
         self.state: LinkState = Open()
+        self.flows = True
         self.delay_ns = 0
         self.epoch = 0
         self.last_ns = 0
@@ -44,6 +48,7 @@ class SimNetwork:
     def __init__(self, heap: Heap, nodes: Sequence[str], weather: Weather, *, seed: int) -> None:
         self._heap = heap
         self._weather = weather
+        self._orderly = not (weather.loss_ppm or weather.duplicate_ppm or weather.reorder_ppm)
         self._links = {
             (source, target): SimLink(
                 Draws(seed, f"link/{source}>{target}"), between_nodes=CLIENTS not in (source, target)
@@ -63,13 +68,15 @@ class SimNetwork:
 
     def breaks(self, source: str, target: str) -> bool:
         """Draw whether a client's connection breaks at this message."""
+        if not self._weather.break_ppm:
+            return False
         return self._links[source, target].draws.chance(self._weather.break_ppm)
 
     def send(self, source: str, target: str, deliver: Deliver, *args: Any) -> None:
         """Have ``deliver(*args)`` called when the message arrives, if it does."""
         link = self._links[source, target]
         weather = self._weather
-        if link.between_nodes:
+        if link.between_nodes and not self._orderly:
             if link.draws.chance(weather.loss_ppm):
                 return
             if link.draws.chance(weather.duplicate_ppm):
@@ -97,21 +104,17 @@ class SimNetwork:
     def _send(
         self, link: SimLink, deliver: Deliver, args: tuple[Any, ...], *, ordered: bool = True
     ) -> None:
-        match link.state:
-            case Dropped():
-                return
-            case Held():
+        if not link.flows:
+            if isinstance(link.state, Held):
                 link.backlog.append((deliver, args))
-                return
-            case _:
-                pass
+            return
         weather, draws = self._weather, link.draws
         arrives_ns = (
             self._heap.now_ns
             + link.delay_ns
             + draws.between(weather.latency_min_ns, weather.latency_max_ns)
         )
-        if draws.chance(weather.tail_ppm):
+        if weather.tail_ppm and draws.chance(weather.tail_ppm):
             arrives_ns += draws.between(0, weather.tail_max_ns)
         if not ordered:  # it takes up to four times as long, and nobody waits for it
             arrives_ns += draws.between(0, 4 * weather.latency_max_ns)
@@ -124,15 +127,16 @@ class SimNetwork:
     def _arrive(self, link: SimLink, epoch: int, deliver: Deliver, args: tuple[Any, ...]) -> None:
         if epoch != link.epoch:
             return
-        if type(link.state) is Held:
-            link.backlog.append((deliver, args))
-        else:
+        if link.flows:
             deliver(*args)
+        else:  # held: what was sent before a drop is of another epoch
+            link.backlog.append((deliver, args))
 
     def set(self, link: Link, state: LinkState) -> None:
         """Put a link into a state at once."""
         found = self._links[link.source, link.target]
         found.state = state
+        found.flows = isinstance(state, Open | Delayed)
         found.delay_ns = state.delay_ns if isinstance(state, Delayed) else 0
         match state:
             case Held():

@@ -89,6 +89,7 @@ class SimNode:
         self._inbox: list[tuple[str | int, Input]] = []
         self._time_heard = True
         self._wake_ns = -1
+        self._alarm_ns = -1
 
     @property
     def running(self) -> bool:
@@ -244,20 +245,35 @@ class SimNode:
             self._arm()
 
     def _arm(self) -> None:
+        """See to it that the node is woken when its core wants to be.
+
+        Nearly every step wants another time, and hardly any of them comes. So one alarm is on the heap,
+        and one that rings too early is set anew.
+        """
         assert self.core is not None
         now_ns = self._heap.now_ns
-        due_ns = self.clock.true_at(self.core.wake_ns)
-        due_ns = max(due_ns, now_ns)
+        due_ns = max(self.clock.true_at(self.core.wake_ns), now_ns)
         if self._wake_ns < now_ns or due_ns < self._wake_ns:
             self._wake_ns = due_ns + self._draws.between(0, self._late_max_ns)
-            self._heap.at(self._wake_ns, self._woken, self._wake_ns)
+            if not now_ns <= self._alarm_ns <= self._wake_ns:
+                self._set_alarm()
 
-    def _woken(self, due_ns: int) -> None:
-        if self._wake_ns != due_ns or self.process is not ProcessState.RUNNING:
+    def _set_alarm(self) -> None:
+        self._alarm_ns = self._wake_ns
+        self._heap.at(self._alarm_ns, self._rings, self._alarm_ns)
+
+    def _rings(self, alarm_ns: int) -> None:
+        if alarm_ns != self._alarm_ns:
+            return  # an earlier one took its place
+        self._alarm_ns = -1
+        if self.process is not ProcessState.RUNNING:
+            return
+        if alarm_ns != self._wake_ns:
+            self._set_alarm()
             return
         self._wake_ns = -1
         assert self.core is not None
-        if self.clock.read(due_ns).mono_ns >= self.core.wake_ns:
+        if self.clock.read(alarm_ns).mono_ns >= self.core.wake_ns:
             self._step(TimerDue())
         else:
             self._arm()

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from harness.run import means_heap
 from nemesis.faults import Campaign, Cut, Flight, Standing
-from targets.clock import MS
+from targets.clock import FOREVER_NS, MS
 from targets.cluster import CLIENTS, Delayed, Dropped, Held, Link, Open, Unsupported
 from targets.leasekv.config import NodeConfig
 from targets.leasekv.messages import Entry, Op
 from targets.leasekv.ports import HardState, Persist
 from targets.leasekv.wal import Damaged
-from targets.sim.clock import FOREVER_NS, NodeClock
+from targets.sim.clock import NodeClock
 from targets.sim.cluster import SimCluster
 from targets.sim.disk import SimDisk
 from targets.sim.draws import Draws

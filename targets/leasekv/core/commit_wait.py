@@ -12,6 +12,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from checker.evidence import Dated
+from targets.clock import FOREVER_NS
 from targets.leasekv.moments import PPM
 from targets.leasekv.views import StampView
 
@@ -52,11 +53,13 @@ class CommitWait:
         self._answers = deque(each for each in self._answers if each[2] != client)
 
     @property
-    def due_ns(self) -> int | None:
-        """When the next one is due, on the monotonic clock; None if none is, or nobody can tell."""
+    def due_ns(self) -> int:
+        """When the next one is due, on the monotonic clock, as far as anybody can tell."""
+        if not self._answers:
+            return FOREVER_NS
         earliest_ns = self._earliest_ns
-        if not self._answers or earliest_ns is None:
-            return None
+        if earliest_ns is None:
+            return FOREVER_NS
         ahead_ns = self._answers[0][0] + 1 - earliest_ns
         state = self._state
         return state.reading.mono_ns + ahead_ns * (PPM + state.config.drift_ppm) // PPM + 1

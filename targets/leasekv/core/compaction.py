@@ -24,23 +24,20 @@ if TYPE_CHECKING:
 
 
 class Compaction:
-    """The snapshots of one node; ``snapshot_index`` is where the last one ends."""
+    """The snapshots of one node; the next is due once ``due_index`` is applied."""
 
-    __slots__ = ("_state", "_writes", "snapshot_index")
+    __slots__ = ("_state", "_writes", "due_index")
 
     def __init__(self, state: State, writes: Writes) -> None:
         self._state = state
         self._writes = writes
-        self.snapshot_index = state.log.offset
+        self.due_index = state.log.offset + state.config.limits.compact_entries
 
-    def compact_if_due(self) -> None:
-        """Take a snapshot when enough was applied since the last."""
+    def compact(self) -> None:
+        """Take a snapshot of what is applied."""
         state = self._state
-        limits = state.config.limits
-        if state.applied_index - self.snapshot_index < limits.compact_entries:
-            return
         self._store(self._writes.snapshot())
-        state.log.compact(state.applied_index - limits.trail_entries)
+        state.log.compact(state.applied_index - state.config.limits.trail_entries)
 
     def install(self, leader: str, message: Install) -> None:
         """Take a leader's snapshot, if this node lacks it, and answer."""
@@ -56,6 +53,6 @@ class Compaction:
 
     def _store(self, snapshot: Snapshot) -> None:
         state = self._state
-        self.snapshot_index = snapshot.index
+        self.due_index = snapshot.index + state.config.limits.compact_entries
         hard = state.rules.stored(HardState(state.term, state.voted_for))
         state.out.start_over(snapshot, hard, state.log.after(snapshot.index))

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 import msgspec
 
 from checker.evidence import Booted, ClockAnomaly, Refused, Revoked, Slept, Synced
+from targets.clock import FOREVER_NS
 from targets.cluster import Role, Roster
 from targets.leasekv.buckets import Buckets
 from targets.leasekv.messages import (
@@ -159,13 +160,13 @@ class Core:
         """Take one input at one reading of the node's clocks; return what is to be done."""
         self._look_at_clocks(reading)
         match event:
-            case Received(peer, message):
-                if peer in self._state.config.nodes:
-                    self._hear(peer, message)
-            case Asked(client, request):
-                self._ask(client, request)
-            case Persisted(seq):
-                self._persisted(seq)
+            case Received():  # what comes most comes first, and nothing is taken apart: it all adds up
+                if event.peer in self._state.config.nodes:
+                    self._hear(event.peer, event.message)
+            case Asked():
+                self._ask(event.client, event.request)
+            case Persisted():
+                self._persisted(event.seq)
             case TimerDue():
                 self._tick()
             case TimeTold(sync):
@@ -209,7 +210,7 @@ class Core:
             state.applied_index,
             self._lease.remaining_ns(reading),
             state.boot,
-            state.members.told(),
+            state.members.told,
             state.handover.target,
         )
 
@@ -381,8 +382,7 @@ class Core:
             self._roles.follow(state.term, None, reason="config")
 
     def _apply(self) -> None:
-        due_ns = self._writes.due_ns
-        if due_ns is None or due_ns > self._state.reading.mono_ns:
+        if self._writes.due_ns > self._state.reading.mono_ns:
             return
         for read, value in self._writes.apply_due():
             self._reads.found(read, value)
@@ -409,23 +409,22 @@ class Core:
         unsaved = state.out.unsaved
         if unsaved:
             state.log.writing(state.out.pending_seq, unsaved[0].index, unsaved[-1].index)
-        self._compaction.compact_if_due()
-        ready = state.out.flush()
-        leading = state.role is Role.LEADER
-        wake_ns = min(
+        if state.applied_index >= self._compaction.due_index:
+            self._compaction.compact()
+        self.wake_ns = self._next_due_ns()
+        return state.out.flush()
+
+    def _next_due_ns(self) -> int:
+        state, writes = self._state, self._writes
+        leads = state.role is Role.LEADER
+        waits = leads and state.reading.mono_ns < state.commit_from_ns
+        return min(
             self._sample_due_ns,
-            self._replication.heartbeat_ns if leading else self._election.due_ns,
-        )
-        if leading and state.reading.mono_ns < state.commit_from_ns:
-            wake_ns = min(wake_ns, state.commit_from_ns)
-        for due_ns in (
+            self._replication.heartbeat_ns if leads else self._election.due_ns,
+            state.commit_from_ns if waits else FOREVER_NS,
             self._reads.table.due_ns,
-            self._writes.due_ns,
-            self._writes.told.due_ns,
+            writes.due_ns,
+            writes.told.due_ns,
             self._transfer.due_ns,
             self._one_shot.due_ns,
-        ):
-            if due_ns is not None and due_ns < wake_ns:
-                wake_ns = due_ns
-        self.wake_ns = wake_ns
-        return ready
+        )

@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 
 
 class Members:
-    """Who takes part by this log. ``first`` is what it began with, ``others`` are all but this node."""
+    """Who takes part by this log. ``first`` is what it began with, ``others`` are all but this node.
 
-    __slots__ = ("_history", "first", "index", "now", "others", "own")
+    ``told`` is what is in force, for whoever asks the node about itself.
+    """
+
+    __slots__ = ("_history", "first", "index", "now", "others", "own", "told")
 
     def __init__(self, own: str, base: Membership, index: int) -> None:
         self.own = own
@@ -67,10 +70,7 @@ class Members:
         now = self.now
         return Configured(term, self.index, now.voters, now.incoming, now.learners)
 
-    def told(self) -> Roster:
-        """Return what is in force, for whoever asks the node about itself."""
-        return Roster(self.now.voters, self.now.incoming, self.now.learners)
-
     def _look(self) -> None:
         self.index, self.now = self._history[-1]
         self.others = tuple(name for name in self.now.members if name != self.own)
+        self.told = Roster(self.now.voters, self.now.incoming, self.now.learners)

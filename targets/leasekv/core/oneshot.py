@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from checker.evidence import GrantAcked, GrantAsked
+from targets.clock import FOREVER_NS
 from targets.cluster import Role
 from targets.leasekv.messages import LeaseGrant, LeaseRequest
 
@@ -43,9 +44,9 @@ class OneShot:
         self._until_ns = 0
 
     @property
-    def due_ns(self) -> int | None:
+    def due_ns(self) -> int:
         """When the request or the lease under way is over, on the monotonic clock."""
-        return None if self._asked_at is None else self._until_ns
+        return FOREVER_NS if self._asked_at is None else self._until_ns
 
     def go_on(self) -> None:
         """Ask, if this leader may and holds nothing and has not just asked."""

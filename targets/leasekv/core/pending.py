@@ -6,17 +6,17 @@ which code it ends with when that is over: all of them definite, since a read ha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from targets.leasekv.messages import Code
+import msgspec
+
+from checker.events import ReadPath
+from targets.clock import FOREVER_NS
+from targets.leasekv.messages import Code, Key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    from checker.events import ReadPath
-    from targets.leasekv.messages import Key
 
 
 class Stage(Enum):
@@ -42,8 +42,7 @@ class Stage(Enum):
                 return Code.NO_QUORUM
 
 
-@dataclass(slots=True, eq=False)
-class PendingRead:
+class PendingRead(msgspec.Struct, eq=False):
     """One read, of a client or of a follower (``peer``, which wants only the index).
 
     ``paths`` are the ways still to be tried, ``path`` the one being tried. ``left_ns`` is what was left
@@ -79,10 +78,11 @@ class Table:
         return len(self._reads)
 
     @property
-    def due_ns(self) -> int | None:
-        """When the first read is late; None if none waits."""
-        first = next(iter(self._reads), None)
-        return None if first is None else first.deadline_ns
+    def due_ns(self) -> int:
+        """When the first read is late."""
+        for first in self._reads:
+            return first.deadline_ns
+        return FOREVER_NS
 
     def wait(self, read: PendingRead, stage: Stage) -> None:
         """Let ``read`` wait, keeping its place among the others if it has one."""

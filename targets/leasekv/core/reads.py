@@ -193,18 +193,18 @@ class Reads:
         """End a step: go on with reads a majority has confirmed, send a round if others need one."""
         if not self._by_round:
             return
-        self._take_confirmed()
         replication = self._replication
-        free = self._asked_round <= replication.confirmed_round() or not self._state.rules.shares_rounds
+        confirmed = replication.confirmed_round()
+        self._take_confirmed(confirmed)
+        free = self._asked_round <= confirmed or not self._state.rules.shares_rounds
         if self._by_round and free:
             if self._by_round[-1].round > replication.last_full_round:
                 replication.announce()
             self._asked_round = replication.last_full_round
-            self._take_confirmed()
+            self._take_confirmed(replication.confirmed_round())
 
-    def _take_confirmed(self) -> None:
+    def _take_confirmed(self, confirmed: int) -> None:
         queue = self._by_round
-        confirmed = self._replication.confirmed_round()
         answered = self._state.rules.answered
         while queue and answered(AnswerView(queue[0].round, confirmed)):
             read = queue.popleft()

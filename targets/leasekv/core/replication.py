@@ -106,21 +106,21 @@ class Replication:
     def _send_round(self, peers: list[Peer], *, probe: bool) -> None:
         state = self._state
         self.last_round += 1
-        state.round_sent = state.moment
+        state.round_sent = now = state.moment
         if len(peers) == len(self._peers):
             self.last_full_round = self.last_round
         shared: Append | None = None
         for peer in peers:
             if peer.next_index <= state.log.offset:
-                self._send(peer, self._snapshot_or_nothing(peer))
+                self._send(peer, self._snapshot_or_nothing(peer), now)
                 continue
             entries: tuple[Entry, ...] = ()
             if self._may_take(peer) and (probe or not peer.probing):
                 entries = state.log.slice(peer.next_index, state.config.limits.append_max)
             prev = peer.next_index - 1
             if shared is None or shared.prev_index != prev or len(shared.entries) != len(entries):
-                shared = self._append(prev, entries)
-            self._send(peer, shared)
+                shared = self._append(prev, entries, now)
+            self._send(peer, shared, now)
         state.out.fact(RoundSent(state.term, self.last_round))
 
     def _snapshot_or_nothing(self, peer: Peer) -> Install | Append:
@@ -136,16 +136,16 @@ class Replication:
         unsent = state.log.offset < peer.next_index <= state.log.last_index
         return unsent and len(peer.ends) < state.config.limits.appends_max
 
-    def _append(self, prev: int, entries: tuple[Entry, ...]) -> Append:
+    def _append(self, prev: int, entries: tuple[Entry, ...], now: Moment) -> Append:
         state = self._state
         prev_term = state.log.term_at(prev)
         assert prev_term is not None, "a leader sends only what it has"
-        told_ns = state.rules.promise_clock.told(state.moment)
+        told_ns = state.rules.promise_clock.told(now)
         round_, commit = self.last_round, state.commit_index
         return Append(state.term, round_, prev, prev_term, entries, commit, told_ns)
 
-    def _send(self, peer: Peer, message: Append | Install) -> None:
-        peer.sent.append((message.round, self._state.moment))
+    def _send(self, peer: Peer, message: Append | Install, now: Moment) -> None:
+        peer.sent.append((message.round, now))
         if isinstance(message, Append) and message.entries and not peer.probing:
             peer.next_index += len(message.entries)
             peer.ends.append(peer.next_index - 1)

@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from checker.evidence import Revoked, Transferred
+from targets.clock import FOREVER_NS
 from targets.cluster import Role
 from targets.leasekv.messages import Op, TimeoutNow
 from targets.leasekv.views import HandoverView
@@ -38,7 +39,7 @@ class Transfer:
         self._replication = replication
         self._writes = writes
         self._began_ns = 0
-        self.due_ns: int | None = None
+        self.due_ns = FOREVER_NS
 
     def begin(self, target: str) -> None:
         """Start handing over, if this node leads, ``target`` votes and nothing is under way."""
@@ -58,7 +59,7 @@ class Transfer:
     def end(self) -> None:
         """Forget it all, leadership being over."""
         self._state.handover = Handover()
-        self.due_ns = None
+        self.due_ns = FOREVER_NS
 
     def tell(self) -> None:
         """Tell the target to campaign if it has everything; the heartbeat repeats it."""
@@ -75,7 +76,7 @@ class Transfer:
     def expire(self) -> None:
         """Give up after E; what was said is taken back by an entry that the target does not have."""
         state = self._state
-        if self.due_ns is None or state.reading.mono_ns < self.due_ns:
+        if state.reading.mono_ns < self.due_ns:
             return
         handover = state.handover
         assert handover.target is not None, "what has a deadline is under way"
@@ -85,7 +86,7 @@ class Transfer:
             return
         state.out.fact(Transferred(state.term, handover.target, "given-up"))
         handover.target = None
-        self.due_ns = None
+        self.due_ns = FOREVER_NS
         if handover.told_ns is not None:
             handover.noop_index = self._writes.append(Op.NOOP)
             self._replication.replicate()

@@ -17,6 +17,7 @@ import msgspec
 
 from checker.events import Served
 from checker.evidence import Appended, Applied, Refused
+from targets.clock import FOREVER_NS
 from targets.cluster import Role
 from targets.leasekv.messages import Code, Entry, Op, Response, Snapshot
 from targets.leasekv.views import ProgressView, SightView
@@ -135,9 +136,9 @@ class Writes:
     # Applying.
 
     @property
-    def due_ns(self) -> int | None:
-        """When committed entries that were put off are to be applied; None if there are none."""
-        return self._due[0][0] if self._due else None
+    def due_ns(self) -> int:
+        """When committed entries that were put off are to be applied."""
+        return self._due[0][0] if self._due else FOREVER_NS
 
     @property
     def stuck(self) -> bool:
