@@ -18,7 +18,7 @@ FOREVER_NS: Final = 1 << 62
 """An instant that no clock reaches: when what has no time is due."""
 
 
-class Reading(msgspec.Struct, frozen=True):
+class Reading(msgspec.Struct, frozen=True, gc=False):
     """One node's own clocks at one instant; ``boot_ns`` is None where nobody reads it."""
 
     mono_ns: int

@@ -66,6 +66,7 @@ class Drive:
         self._peers = peers
         self._story = Story(say)
         self._connections: dict[int, int] = {}
+        self._wanted_ns: int | None = None
         self._wake_ns = -1
         self._finished = False
         self._signal: tuple[int, str] | None = None
@@ -93,6 +94,10 @@ class Drive:
         return not self._finished
 
     def _feed(self, event: ConductorInput) -> None:
+        self._step(event)
+        self._arm()
+
+    def _step(self, event: ConductorInput) -> None:
         if self._finished:
             return
         conductor = self._conductor
@@ -112,16 +117,19 @@ class Drive:
                 case Finished():
                     self._finished = True
         self._story.phase(conductor.phase, self._heap.now_ns)
-        self._arm()
 
     # Time.
 
     def _arm(self) -> None:
-        wake_ns = self._conductor.wake_ns
-        if wake_ns is None:
+        """See to it that the conductor is woken when it wants to be, after what it has just been fed."""
+        self._wanted_ns = self._conductor.wake_ns
+        self._set_alarm()
+
+    def _set_alarm(self) -> None:
+        if self._wanted_ns is None:
             return
         now_ns = self._heap.now_ns
-        due_ns = max(wake_ns, now_ns + 1)
+        due_ns = max(self._wanted_ns, now_ns + 1)
         if self._wake_ns <= now_ns or due_ns < self._wake_ns:
             self._wake_ns = due_ns
             self._heap.at(due_ns, self._woken, due_ns)
@@ -130,11 +138,10 @@ class Drive:
         if due_ns != self._wake_ns:
             return  # an earlier one took its place
         self._wake_ns = -1
-        wake_ns = self._conductor.wake_ns
-        if wake_ns is not None and wake_ns <= due_ns:
+        if self._wanted_ns is not None and self._wanted_ns <= due_ns:
             self._feed(_WAKE_UP)
         else:
-            self._arm()
+            self._set_alarm()
 
     # Connections.
 
@@ -168,11 +175,12 @@ class Drive:
             status = self._cluster.status(node)
             if status is not None:
                 self._story.status(status, self._heap.now_ns)
-                self._feed(StatusSeen(status))
+                self._step(StatusSeen(status))
             elif self._cluster.state(node) is ProcessState.GONE:
-                self._feed(NodeGone(node))
+                self._step(NodeGone(node))
             elif self._cluster.state(node) is ProcessState.STOPPED:
-                self._feed(NodeStopped(node))
+                self._step(NodeStopped(node))
+        self._arm()
 
     def _order(self, order: Inject | Heal) -> None:
         healing = isinstance(order, Heal)

@@ -43,7 +43,7 @@ RelayEffect = Remark | Inject | Heal | Probe | Failed
 class Relay:
     """See the module. ``roles`` says what every node last took itself for.
 
-    ``notes`` are what the machine had to say, and when.
+    ``notes`` are what the machine had to say, and when; ``wake_ns`` is when to call `wake`.
     """
 
     def __init__(self, machine: NemesisMachine, *, roles: Callable[[], Mapping[str, str]]) -> None:
@@ -52,8 +52,8 @@ class Relay:
         self._roles = roles
         self._orders = Orders()
         self._origin_ns: int | None = None
-        self._wake_ns: int | None = None
         self._rests_ns = 0
+        self.wake_ns: int | None = None
 
     @property
     def standing(self) -> dict[int, Fault]:
@@ -64,13 +64,6 @@ class Relay:
     def busy(self) -> bool:
         """Whether an order is open, or the machine has something left to do."""
         return self._orders.pending or (self._machine is not None and not self._machine.done)
-
-    @property
-    def wake_ns(self) -> int | None:
-        """When to call `wake`."""
-        if self._origin_ns is None or self._machine is None or self._wake_ns is None:
-            return None
-        return max(self._wake_ns + self._origin_ns, self._rests_ns)
 
     def down(self, node: str) -> bool:
         """Whether a fault of which this node ends stands."""
@@ -87,10 +80,9 @@ class Relay:
 
     def wake(self, now_ns: int) -> Iterator[RelayEffect]:
         """Wake the machine if it is time."""
-        wake_ns = self.wake_ns
-        if wake_ns is not None and wake_ns <= now_ns:
-            yield from self.tell(WakeUp(), now_ns)
+        if self.wake_ns is not None and self.wake_ns <= now_ns:
             self._rests_ns = now_ns + REST_NS
+            yield from self.tell(WakeUp(), now_ns)
 
     def tell(self, told: NemesisInput, now_ns: int) -> Iterator[RelayEffect]:
         """Tell the machine, once it has begun."""
@@ -101,11 +93,12 @@ class Relay:
         wanted: Iterable[NemesisEffect]
         try:
             wanted = tuple(self._machine.step(told, now_ns - self._origin_ns))
-            self._wake_ns = self._machine.wake_ns
+            wake_ns = self._machine.wake_ns
         except Exception as error:  # noqa: BLE001 - isolated: its faults are healed, the run fails
-            self._machine = None
+            self._machine = wake_ns = None
             yield Failed(f"the nemesis broke at {type(told).__name__}: {error!r}")
             wanted = tuple(Heal(number, fault) for number, fault in self._orders.standing.items())
+        self.wake_ns = None if wake_ns is None else max(wake_ns + self._origin_ns, self._rests_ns)
         for effect in wanted:
             yield from self._order(effect, now_ns)
 

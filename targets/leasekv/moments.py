@@ -38,7 +38,7 @@ class Span(msgspec.Struct, frozen=True, gc=False):
     latest_ns: int
 
 
-class Moment(msgspec.Struct, frozen=True):
+class Moment(msgspec.Struct, frozen=True, gc=False):
     """One instant on a node's clocks; ``span`` is None where no time service has ever been heard.
 
     ``ticked_ns`` is what a leader's own heartbeats make of the time since it leads.

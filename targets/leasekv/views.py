@@ -216,10 +216,14 @@ class AppliedView(msgspec.Struct, frozen=True, gc=False):
 
 
 class ClockView(msgspec.Struct, frozen=True, gc=False):
-    """Two consecutive readings, and when the node had asked to be woken in between."""
+    """Two consecutive readings, and when the node had asked to be woken in between.
+
+    ``slept_ns`` is how long monotonic time stood still meanwhile.
+    """
 
     before: Reading
     now: Reading
+    slept_ns: int
     wake_ns: int
     stall_max_ns: int
     step_max_ns: int

@@ -23,44 +23,39 @@ if TYPE_CHECKING:
 
 
 class CommitWait:
-    """Answers in the order of their timestamps, each with its client."""
+    """``answers`` are kept in the order of their timestamps, each with its client."""
 
-    __slots__ = ("_answers", "_state")
+    __slots__ = ("_state", "answers")
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._answers: deque[tuple[int, int, int, Response]] = deque()
-
-    def __len__(self) -> int:
-        return len(self._answers)
+        self.answers: deque[tuple[int, int, int, Response]] = deque()
 
     def hold(self, stamp_ns: int, index: int, client: int, answer: Response) -> None:
         """Keep the answer for the entry at ``index`` until its timestamp is past."""
-        self._answers.append((stamp_ns, index, client, answer))
+        self.answers.append((stamp_ns, index, client, answer))
 
     def let_go(self) -> None:
         """Give the answers whose time has come."""
         state = self._state
-        while self._answers and state.rules.stamp_past(
-            StampView(self._earliest_ns, self._answers[0][0])
-        ):
-            stamp_ns, index, client, answer = self._answers.popleft()
+        while self.answers and state.rules.stamp_past(StampView(self._earliest_ns, self.answers[0][0])):
+            stamp_ns, index, client, answer = self.answers.popleft()
             state.out.fact(Dated(state.term, index, stamp_ns))
             state.out.reply(client, answer)
 
     def forget_client(self, client: int) -> None:
         """Nobody hears the answers to ``client`` any more."""
-        self._answers = deque(each for each in self._answers if each[2] != client)
+        self.answers = deque(each for each in self.answers if each[2] != client)
 
     @property
     def due_ns(self) -> int:
         """When the next one is due, on the monotonic clock, as far as anybody can tell."""
-        if not self._answers:
+        if not self.answers:
             return FOREVER_NS
         earliest_ns = self._earliest_ns
         if earliest_ns is None:
             return FOREVER_NS
-        ahead_ns = self._answers[0][0] + 1 - earliest_ns
+        ahead_ns = self.answers[0][0] + 1 - earliest_ns
         state = self._state
         return state.reading.mono_ns + ahead_ns * (PPM + state.config.drift_ppm) // PPM + 1
 

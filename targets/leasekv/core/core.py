@@ -182,7 +182,8 @@ class Core:
             case order:
                 self._obey(order)
         self._apply()
-        self._writes.told.let_go()
+        if self._writes.told.answers:
+            self._writes.told.let_go()
         self._reads.settle()
         return self._flush()
 
@@ -229,15 +230,16 @@ class Core:
     def _look_at_clocks(self, reading: Reading) -> None:
         state = self._state
         config = state.config
+        slept_ns = reading.slept_ns(state.reading)
         view = ClockView(
             state.reading,
             reading,
+            slept_ns,
             self.wake_ns,
             config.heartbeat_ns,
             config.clock_step_ns,
             config.drift_ppm,
         )
-        slept_ns = reading.slept_ns(state.reading)
         if slept_ns > SLEPT_MIN_NS:
             state.out.fact(Slept(state.term, slept_ns))
         state.reading = reading
@@ -424,7 +426,7 @@ class Core:
             state.commit_from_ns if waits else FOREVER_NS,
             self._reads.table.due_ns,
             writes.due_ns,
-            writes.told.due_ns,
+            writes.told.due_ns if writes.told.answers else FOREVER_NS,
             self._transfer.due_ns,
             self._one_shot.due_ns,
         )

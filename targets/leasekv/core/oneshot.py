@@ -27,9 +27,12 @@ if TYPE_CHECKING:
 
 
 class OneShot:
-    """The requests of one leadership, one at a time; and the grants that this node gives."""
+    """The requests of one leadership, one at a time; and the grants that this node gives.
 
-    __slots__ = ("_asked_at", "_lease", "_promise", "_seq", "_state", "_until_ns")
+    ``due_ns`` is when the request or the lease under way is over, on the monotonic clock.
+    """
+
+    __slots__ = ("_asked_at", "_lease", "_promise", "_seq", "_state", "due_ns")
 
     def __init__(self, state: State, lease: Lease | LogLease, promise: Promise) -> None:
         self._state = state
@@ -41,23 +44,19 @@ class OneShot:
     def end(self) -> None:
         """Forget the request under way: leadership or trust in the clocks is over."""
         self._asked_at: Moment | None = None
-        self._until_ns = 0
-
-    @property
-    def due_ns(self) -> int:
-        """When the request or the lease under way is over, on the monotonic clock."""
-        return FOREVER_NS if self._asked_at is None else self._until_ns
+        self.due_ns = FOREVER_NS
 
     def go_on(self) -> None:
         """Ask, if this leader may and holds nothing and has not just asked."""
         state = self._state
         now_ns = state.reading.mono_ns
         ready = state.commit_index >= state.noop_index and state.handover.target is None
-        if state.rules.renews or state.role is not Role.LEADER or now_ns < self._until_ns or not ready:
+        going = self._asked_at is not None and now_ns < self.due_ns
+        if state.rules.renews or state.role is not Role.LEADER or going or not ready:
             return
         self._seq += 1
         self._asked_at = state.moment
-        self._until_ns = now_ns + state.config.grant_ns * 3 // 10
+        self.due_ns = now_ns + state.config.grant_ns * 3 // 10
         self._lease.void(1)
         state.out.fact(GrantAsked(state.term, self._seq))
         for peer in state.members.others:
@@ -82,4 +81,4 @@ class OneShot:
         self._lease.credit(peer, 1, sent)
         end_ns = self._lease.end_ns()
         if end_ns is not None:
-            self._until_ns = max(self._until_ns, end_ns)
+            self.due_ns = max(self.due_ns, end_ns)

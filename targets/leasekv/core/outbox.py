@@ -25,11 +25,14 @@ NOTHING = Ready()
 
 
 class Outbox:
-    """Effects of the step under way, and messages that wait."""
+    """Effects of the step under way, and messages that wait.
+
+    ``unsaved`` is what this step has said to be stored.
+    """
 
     __slots__ = (
-        "_entries", "_facts", "_hard", "_held", "_messages", "_replies", "_snapshot",
-        "durable_seq", "seq",
+        "_facts", "_hard", "_held", "_messages", "_replies", "_snapshot",
+        "durable_seq", "seq", "unsaved",
     )  # fmt: skip
 
     def __init__(self, held_max: int) -> None:
@@ -40,14 +43,14 @@ class Outbox:
         self._replies: list[tuple[int, Response]] = []
         self._hard: HardState | None = None
         self._snapshot: Snapshot | None = None
-        self._entries: list[Entry] = []
+        self.unsaved: list[Entry] = []
         # Beyond the bound the oldest is lost, as on a network; its sender asks again.
         self._held: deque[tuple[int, str, PeerMessage]] = deque(maxlen=held_max)
 
     @property
     def pending_seq(self) -> int:
         """The persist that carries everything said to be stored so far."""
-        return self.seq + 1 if self._entries or self._hard is not None else self.seq
+        return self.seq + 1 if self.unsaved or self._hard is not None else self.seq
 
     def fact(self, fact: Fact) -> None:
         """Write a line of evidence."""
@@ -74,18 +77,13 @@ class Outbox:
 
     def store(self, entries: Sequence[Entry]) -> None:
         """Make entries durable; within a step they follow on each other."""
-        self._entries.extend(entries)
-
-    @property
-    def unsaved(self) -> Sequence[Entry]:
-        """What this step has said to be stored."""
-        return self._entries
+        self.unsaved.extend(entries)
 
     def start_over(self, snapshot: Snapshot, hard: HardState, entries: Sequence[Entry]) -> None:
         """Store this instead of everything stored so far: a snapshot, and what follows it."""
         self._snapshot = snapshot
         self._hard = hard
-        self._entries = list(entries)
+        self.unsaved = list(entries)
 
     def durable(self, seq: int) -> None:
         """Release what waited for ``seq`` or less."""
@@ -103,12 +101,12 @@ class Outbox:
     def flush(self) -> Ready:
         """Return everything collected and start afresh."""
         persist = None
-        if self._entries or self._hard is not None:
+        if self.unsaved or self._hard is not None:
             self.seq += 1
-            persist = Persist(self.seq, self._hard, tuple(self._entries), self._snapshot)
+            persist = Persist(self.seq, self._hard, tuple(self.unsaved), self._snapshot)
             self._hard = None
             self._snapshot = None
-            self._entries.clear()
+            self.unsaved.clear()
         elif not (self._facts or self._messages or self._replies):
             return NOTHING
         ready = Ready(tuple(self._facts), persist, tuple(self._messages), tuple(self._replies))

@@ -67,32 +67,31 @@ class PendingRead(msgspec.Struct, eq=False):
 
 
 class Table:
-    """The reads that wait for anything."""
+    """The reads that wait for anything; ``due_ns`` is when the first of them is late."""
 
-    __slots__ = ("_reads",)
+    __slots__ = ("_reads", "due_ns")
 
     def __init__(self) -> None:
         self._reads: dict[PendingRead, None] = {}  # an ordered set
+        self.due_ns = FOREVER_NS
 
     def __len__(self) -> int:
         return len(self._reads)
-
-    @property
-    def due_ns(self) -> int:
-        """When the first read is late."""
-        for first in self._reads:
-            return first.deadline_ns
-        return FOREVER_NS
 
     def wait(self, read: PendingRead, stage: Stage) -> None:
         """Let ``read`` wait, keeping its place among the others if it has one."""
         read.stage = stage
         self._reads.setdefault(read)
+        self.due_ns = min(self.due_ns, read.deadline_ns)
 
     def done(self, read: PendingRead) -> None:
         """Take ``read`` out; whoever still holds it sees that it is over."""
+        waited = read.stage is not Stage.NEW
         read.stage = Stage.DONE
-        self._reads.pop(read, None)
+        if waited:
+            self._reads.pop(read, None)
+            first = next(iter(self._reads), None)
+            self.due_ns = FOREVER_NS if first is None else first.deadline_ns
 
     def late(self, now_ns: int) -> Iterator[PendingRead]:
         """Yield the reads whose time is over, first come first."""

@@ -41,9 +41,14 @@ class Waiter(msgspec.Struct, frozen=True, gc=False):
 
 
 class Writes:
-    """Entries of this leadership that somebody waits for, and the state machine."""
+    """Entries of this leadership that somebody waits for, and the state machine.
 
-    __slots__ = ("_delay_ns", "_due", "_moved_ns", "_reads", "_state", "_waiting", "machine", "told")
+    ``due_ns`` is when committed entries that were put off are to be applied.
+    """
+
+    __slots__ = (
+        "_delay_ns", "_due", "_moved_ns", "_reads", "_state", "_waiting", "due_ns", "machine", "told",
+    )  # fmt: skip
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -52,12 +57,13 @@ class Writes:
         self._due: deque[tuple[int, int]] = deque()
         self._delay_ns = 0
         self._moved_ns = 0
+        self.due_ns = FOREVER_NS
         self.machine = Machine(state.rules.fencing)
         self.told = CommitWait(state)
 
     def __len__(self) -> int:
         """Return how many clients wait for a write; who reads is in the table of reads."""
-        return len(self._waiting) + len(self.told)
+        return len(self._waiting) + len(self.told.answers)
 
     # Appending.
 
@@ -135,10 +141,8 @@ class Writes:
 
     # Applying.
 
-    @property
-    def due_ns(self) -> int:
-        """When committed entries that were put off are to be applied."""
-        return self._due[0][0] if self._due else FOREVER_NS
+    def _look_ahead(self) -> None:
+        self.due_ns = self._due[0][0] if self._due else FOREVER_NS
 
     @property
     def stuck(self) -> bool:
@@ -154,12 +158,14 @@ class Writes:
         self._delay_ns = delay_ns
         latest_ns = self._state.reading.mono_ns + delay_ns
         self._due = deque((min(due_ns, latest_ns), index) for due_ns, index in self._due)
+        self._look_ahead()
 
     def committed(self) -> None:
         """Take note that the commit index has moved."""
         if not self._due:
             self._moved_ns = self._state.reading.mono_ns
         self._due.append((self._state.reading.mono_ns + self._delay_ns, self._state.commit_index))
+        self._look_ahead()
 
     def install(self, snapshot: Snapshot) -> None:
         """Stand where a leader stood: everything up to its snapshot is committed and applied."""
@@ -167,6 +173,7 @@ class Writes:
         self.machine.restore(snapshot.machine)
         state.commit_index = state.applied_index = snapshot.index
         self._due.clear()
+        self._look_ahead()
         state.members.restart(snapshot.index, snapshot.membership)
         state.out.fact(state.members.fact(state.term))
         state.out.fact(Applied(state.term, snapshot.index, snapshot.term))
@@ -199,6 +206,7 @@ class Writes:
             self._moved_ns = state.reading.mono_ns
             for index in range(state.applied_index + 1, until + 1):
                 self._apply(state.log.entry(index), found)
+        self._look_ahead()
         self._tell_applied(first)
         return found
 
