@@ -61,6 +61,7 @@ def operations_of(recording: Recording) -> tuple[Scripted, ...]:
             key=str(event.key),
             node=str(event.node),
             value=event.value,
+            fenced=event.f == "write" and isinstance(event.value, list),
         )
         for event in recording.events
         if event.type is EventType.INVOKE and load_ns[0] <= event.time_ns < load_ns[1]

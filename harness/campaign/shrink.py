@@ -62,9 +62,17 @@ class NotReproduced(Exception):  # noqa: N818 - an answer, not a failure
     """The plan shows no violation in virtual time; the message says what it showed."""
 
 
-def shrink(plan: Plan, *, say: Callable[[str], None] = lambda _line: None) -> Shrunk:
-    """Return the minimal plan of one for the simulator; raise `NotReproduced` if it shows nothing."""
-    shrinking = Shrinking(msgspec.structs.replace(plan, name="minimal"), say)
+def shrink(
+    plan: Plan,
+    *,
+    say: Callable[[str], None] = lambda _line: None,
+    show: Callable[[str], None] = lambda _line: None,
+) -> Shrunk:
+    """Return the minimal plan of one for the simulator; raise `NotReproduced` if it shows nothing.
+
+    ``say`` is told what each part of the work came to, ``show`` after every run how far it is.
+    """
+    shrinking = Shrinking(msgspec.structs.replace(plan, name="minimal"), say, show)
     try:
         shrinking.smaller()
         shrinking.written_down()
@@ -77,8 +85,9 @@ def shrink(plan: Plan, *, say: Callable[[str], None] = lambda _line: None) -> Sh
 class Shrinking:
     """The best plan so far, and the run that proves it: ``best``, in one piece."""
 
-    def __init__(self, plan: Plan, say: Callable[[str], None]) -> None:
+    def __init__(self, plan: Plan, say: Callable[[str], None], show: Callable[[str], None]) -> None:
         self._say = say
+        self._show = show
         self._tries = 0
         recording = simulate(plan)
         self.best = Best(plan, recording, judge_recording(recording))
@@ -128,10 +137,19 @@ class Shrinking:
         self._tries += 1
         recording = simulate(plan)
         judged = judge_recording(recording)
-        if judged.outcome is not Outcome.VIOLATION or judged.kind != self._kind:
-            return False
-        self.best = Best(plan, recording, judged)
-        return True
+        proves = judged.outcome is Outcome.VIOLATION and judged.kind == self._kind
+        if proves:
+            self.best = Best(plan, recording, judged)
+        self._show(self._so_far)
+        return proves
+
+    @property
+    def _so_far(self) -> str:
+        if self._time_ns:
+            left = f"{len(self._steps)} faults, {len(self._operations)} operations"
+        else:
+            left = f"{self.plan.time_s:.2f} s of load, {self.plan.nodes} nodes"
+        return f"{self._tries:4d} runs: {left}"
 
     # The run as a whole.
 
@@ -146,7 +164,7 @@ class Shrinking:
                     self._cut_time()
             if self.plan.operations is None:
                 reduced(self.plan.schedule, self._try_schedule)
-        self._say(f"{self._tries:4d} runs: {self.plan.time_s:.2f} s of load, {self.plan.nodes} nodes")
+        self._say(self._so_far)
 
     def _try_schedule(self, episodes: tuple[object, ...]) -> bool:
         source = ScheduleFrom.FILE
@@ -186,7 +204,7 @@ class Shrinking:
         self._steps, self._operations, self._time_ns = steps, operations, time_ns
         if not self._try_parts(steps, operations):
             raise NotReproduced("what the run did, written down step by step, does not show it again")
-        self._say(f"{self._tries:4d} runs: {len(steps)} faults, {len(operations)} operations")
+        self._say(self._so_far)
 
     def _try_parts(self, steps: tuple[Step, ...], operations: tuple[Scripted, ...]) -> bool:
         if not self._try(explicit(self.plan, steps, operations, time_ns=self._time_ns)):
@@ -206,9 +224,7 @@ class Shrinking:
             reduced(self._steps, lambda part: self._try_parts(part, self._operations))
             self._split()
             self._lengthen_or_shorten()
-            self._say(
-                f"{self._tries:4d} runs: {len(self._steps)} faults, {len(self._operations)} operations"
-            )
+            self._say(self._so_far)
         self._round()
         self._fewer_seats()
 
@@ -283,8 +299,10 @@ def _changes(plan: Plan) -> Iterator[dict[str, object]]:
             yield {"weather": msgspec.structs.replace(plan.weather, **{field: value})}
     if plan.peer_delay_ns:
         yield {"peer_delay_ns": 0}
-    if plan.append_max != Plan().append_max:
-        yield {"append_max": Plan().append_max}
+    for key in ("append_max", "compact_entries", "workload"):
+        usual = getattr(Plan(), key)
+        if getattr(plan, key) != usual:
+            yield {key: usual}
     if plan.operations is None:
         yield from _lighter(plan)
 

@@ -1,4 +1,4 @@
-"""How a campaign tells of itself: a bar on a terminal, a line now and then elsewhere."""
+"""How what takes long tells of itself: a bar on a terminal, or a line now and then."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ TOLD_EVERY_S: Final = 5.0
 def following(output: Output) -> Iterator[tuple[Say, Show]]:
     """Give the two ways in which a campaign tells: a sentence, and how far it is."""
     if sys.stderr is None or not sys.stderr.isatty():
-        yield output.story, _now_and_then(output.story)
+        tell = now_and_then(output.story)
+        yield output.story, lambda told: tell(f"{told.seconds:6.0f} s  {told_in_words(told)}")
         return
     columns = (BarColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
@@ -60,13 +61,14 @@ def told_in_words(told: campaign.Progress) -> str:
     return f"{told.runs}{most} runs{found}{wrong}"
 
 
-def _now_and_then(say: Say) -> Show:
-    told_s = time.monotonic()
+def now_and_then(say: Say) -> Say:
+    """Return what says a line if some seconds have passed since it last did, or was made."""
+    said_s = time.monotonic()
 
-    def show(told: campaign.Progress) -> None:
-        nonlocal told_s
-        if time.monotonic() >= told_s + TOLD_EVERY_S:
-            told_s = time.monotonic()
-            say(f"{told.seconds:6.0f} s  {told_in_words(told)}")
+    def perhaps(line: str) -> None:
+        nonlocal said_s
+        if time.monotonic() >= said_s + TOLD_EVERY_S:
+            said_s = time.monotonic()
+            say(line)
 
-    return show
+    return perhaps

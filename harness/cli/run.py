@@ -51,7 +51,9 @@ STORE: Final = Path("runs")
 @click.option("--schedule", type=options.FILE, help="Inject exactly this schedule.")
 @click.option("--compose", type=options.FILE, help="The compose file that your own cluster runs from.")
 @click.option(
-    "--out", type=click.Path(path_type=Path), help="The run directory.  [default: runs/<time>-<name>]"
+    "--out",
+    type=click.Path(path_type=Path),
+    help="The run directory.  [default: runs/<time>-<name>, of a simulated run runs/<hash of its plan>]",
 )
 @click.option("--keep", is_flag=True, default=None, help="Keep what the nodes had on their disks.")
 @click.option("--allow", multiple=True, help="An outcome to take for a pass: not-exercised.")

@@ -28,6 +28,7 @@ from harness.store.rundir import PLAN_MAX_BYTES, RunDir
 from targets.target import Place
 
 from . import options
+from .progress import now_and_then
 
 if TYPE_CHECKING:
     from harness.plan.plan import Plan
@@ -93,7 +94,8 @@ def shrink_(
 
 
 def _simulated(output: Output, plan: Plan, *, out: Path | None, as_json: bool) -> Outcome:
-    found = shrink(plan, say=output.story)
+    output.story(f"looking for less than {plan.time_s:g} s of load that show it in virtual time")
+    found = shrink(plan, say=output.story, show=now_and_then(output.story))
     outcome = Outcome.INTERRUPTED if found.interrupted else Outcome.PASS
     result = keep(found.recording, found.judged, store_dir=STORE, out=out)
     if as_json:

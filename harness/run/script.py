@@ -49,7 +49,7 @@ class Script:
         """Return the seat's next operation and the node to ask."""
         del now_ns
         told = self._owed[slot].popleft()
-        return Call(told.f, told.key, told.value, told.path), told.node
+        return Call(told.f, told.key, told.value, told.path, told.fenced), told.node
 
     def probe(self, f: str, key: Any) -> Call:
         """Make the operation a probe asks for."""

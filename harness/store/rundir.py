@@ -6,7 +6,8 @@
       plan.yaml  schedule.yaml  history.jsonl  verdict.json  report.html  junit.xml  environment.json
       evidence/<node>.jsonl  logs/<node>.log  metrics/<node>.prom
 
-Two runs that begin within one second get different names. Making it takes nothing on trust: a name that
+A simulated run is called by a hash of its plan instead: runs of equal plans are equal, to the byte. Two
+runs that would have one name get different ones. Making it takes nothing on trust: a name that
 exists in any form is passed over, missing room is said before anything is started. Reading it back
 trusts nothing either: sizes are capped, links are not followed, and nothing in it is ever acted on.
 """

@@ -20,6 +20,7 @@ from harness.campaign.entries import Entry
 from harness.campaign.journal import ROWS, Journal
 from harness.campaign.row import Job, Row, row_of
 from harness.campaign.shrink import shrink
+from harness.cli.progress import now_and_then
 from harness.outcome import Outcome
 from harness.plan import plan_from
 
@@ -87,6 +88,34 @@ def test_a_campaign_over_processes_ends_with_what_it_has(tmp_path: Path, number:
     assert (code, told["summary"]["outcome"]) == (130, "interrupted")
     assert len(told["runs"]) > 2
     assert b"Traceback" not in story
+
+
+def test_a_campaign_of_one_job_ends_in_the_middle_of_a_run(tmp_path: Path) -> None:
+    lantern = Lantern(tmp_path)
+    arguments = ("campaign", "--catalog", "--swarm", "--only", "log-read", "--seeds", "5000")
+    seen: list[int] = []
+
+    def some() -> bool:
+        seen.append(rows(tmp_path))
+        return seen[-1] > 0
+
+    code, told, story = ended_by(
+        lantern, signal.SIGTERM, *arguments, "--jobs", "1", "--resume", "here", when=some
+    )
+    assert (code, told["summary"]["outcome"]) == (130, "interrupted")
+    assert len(told["runs"]) - seen[-1] in {0, 1}  # what ended as the signal came, and none that began
+    assert b"Traceback" not in story
+
+
+def test_what_takes_long_is_told_of_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now_s)
+    said: list[str] = []
+    tell = now_and_then(said.append)
+    for tick in range(25):
+        now_s = 100.0 + tick
+        tell(str(tick))
+    assert said == ["5", "10", "15", "20"]
 
 
 def test_a_campaign_that_is_killed_takes_its_workers_with_it(tmp_path: Path) -> None:

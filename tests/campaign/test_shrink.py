@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from statistics import median
+from typing import TYPE_CHECKING
 
 import pytest
 
+from checker.events import EventType
 from harness.campaign.aim import by_role
+from harness.campaign.explicit import explicit, operations_of
 from harness.campaign.replay import replayed
 from harness.campaign.shrink import NotReproduced, Shrunk, shrink
 from harness.outcome import Outcome
 from harness.plan import PlanError, plan_from
+from harness.plan.dump import dump
+from harness.plan.plan import Plan
 from harness.plan.schedules import of_plan
 from harness.run.simulate import history_bytes, simulate
 from nemesis.schedule import ProbeAt
+from targets.clock import SECOND
 from targets.leasekv.mistakes import MISTAKES
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def shrunk(mistake: str) -> Shrunk:
@@ -22,8 +31,15 @@ def shrunk(mistake: str) -> Shrunk:
 
 
 @pytest.fixture(scope="module")
-def found() -> Shrunk:
-    return shrunk("fallback-stale")
+def told() -> list[str]:
+    return []
+
+
+@pytest.fixture(scope="module")
+def found(told: list[str]) -> Shrunk:
+    wanted = {"on": "sim", "mistake": "fallback-stale", "seed": 1, "rate": 100}
+    needless = {"workload": "lock", "compact_entries": 50}
+    return shrink(plan_from(None, wanted | needless), show=told.append)
 
 
 def test_a_failing_run_shrinks_to_a_few_lines_and_comes_back_to_the_byte(found: Shrunk) -> None:
@@ -31,6 +47,33 @@ def test_a_failing_run_shrinks_to_a_few_lines_and_comes_back_to_the_byte(found: 
     assert found.operations <= 4
     again = replayed(found.recording.plan, history_bytes(found.recording))
     assert (again.identical, again.outcome) == (True, Outcome.VIOLATION)
+
+
+def test_every_run_of_a_shrinking_is_told_of(found: Shrunk, told: list[str]) -> None:
+    assert len(told) == found.tries
+    assert told[0].endswith(" nodes")
+    assert told[-1].endswith(f" runs: {found.faults} faults, {found.operations} operations")
+
+
+def test_what_a_failure_does_not_need_of_its_plan_is_left_out(found: Shrunk) -> None:
+    plan, usual = found.recording.plan, Plan()
+    assert (plan.workload, plan.compact_entries) == (usual.workload, usual.compact_entries)
+
+
+def test_operations_of_locks_are_written_down_and_happen_again(tmp_path: Path) -> None:
+    wanted = {"on": "sim", "workload": "lock", "time": 2.0, "rate": 100, "faults": "none"}
+    plan = plan_from(None, wanted | {"allow": ("not-exercised",)})
+    drawn = simulate(plan)
+    listed = explicit(plan, (), operations_of(drawn), time_ns=2 * SECOND)
+    file = tmp_path / "plan.yaml"
+    file.write_bytes(dump(listed))
+    assert plan_from(file, {}) == listed
+    for recording in (drawn, simulate(listed)):
+        done = {event.f for event in recording.events if event.type is EventType.OK}
+        assert {"acquire", "write", "release", "read"} <= done
+    fenced = [each for each in listed.operations or () if each.fenced]
+    assert fenced
+    assert {each.f for each in fenced} == {"write"}
 
 
 def test_a_listed_plan_replays_by_role(found: Shrunk) -> None:
