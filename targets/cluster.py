@@ -180,6 +180,15 @@ class Imaged(Protocol):
 
 
 @runtime_checkable
+class Found(Protocol):
+    """A cluster that somebody else started, whose nodes had names before they were called n1, n2, ..."""
+
+    @property
+    def known_as(self) -> Mapping[str, str]:
+        """The name that its owner knows each node of the running cluster by, by node."""
+
+
+@runtime_checkable
 class Metered(Protocol):
     """A cluster whose nodes may count what they do."""
 

@@ -28,7 +28,7 @@ from harness.store.history import HistoryWriter
 from nemesis import means
 from nemesis.faults import Standing
 from nemesis.machine import InjectionRecord
-from targets.cluster import Imaged, Metered, TargetError
+from targets.cluster import Found, Imaged, Metered, TargetError
 from targets.target import Place
 from targets.trueclock import raw_ns
 
@@ -154,7 +154,8 @@ class Course:
 
     async def _start(self, cluster: Cluster, stopped: asyncio.Event) -> bool:
         """Start the cluster; return whether there is something to drive."""
-        self._say(f"starting {self.plan.nodes} nodes")
+        there = isinstance(cluster, Found)
+        self._say(f"{'looking for' if there else 'starting'} {self.plan.nodes} nodes")
         starting = asyncio.ensure_future(cluster.start())
         asked = asyncio.ensure_future(stopped.wait())
         try:
@@ -167,6 +168,10 @@ class Course:
             for task in (starting, asked):
                 task.cancel()
             await asyncio.gather(starting, asked, return_exceptions=True)
+        if isinstance(cluster, Found):
+            known = ", ".join(f"{node} is {name}" for node, name in cluster.known_as.items())
+            self._say(known)
+            self.seen.notes.append(known)
         if self.plan.peer_delay_ns:
             for link in peer_links(cluster.nodes):
                 cluster.set_link(link, peer_state(self.plan))

@@ -125,6 +125,8 @@ class AttachedCluster(ContainerCluster):
         self._run_dir = run_dir
         self._names = tuple(containers)
         self._compose = compose
+        self.known_as: dict[str, str] = {}
+        """See `targets.cluster.Found`."""
         self._engine: Engine | None = None
         self._bridges = {
             node: Bridge(partial(client, mode), partial(self._dialed, node)) for node in self.nodes
@@ -140,6 +142,7 @@ class AttachedCluster(ContainerCluster):
             found = await self._find(self._engine)
             for node, one in zip(self.nodes, found, strict=True):
                 self._containers[node] = await _running(self._engine, node, one)
+                self.known_as[node] = one.name
             record.save(self._runtime, self._containers)
             record.check_alone(self._runtime)
             if (reason := self._obstacle()) is None:

@@ -161,6 +161,8 @@ def test_every_fault_is_made_on_somebodys_containers_and_all_is_left_as_found(
                 assert cluster.link_state(late) == Delayed(200 * MS)
             await cluster.pause(others[0])
             assert cluster.state(others[0]) is ProcessState.STOPPED
+            assert [*cluster.known_as] == [*cluster.nodes]
+            assert sorted(cluster.known_as.values()) == [*cluster.known_as.values()]
             assert cluster.link_state(Link(leader, others[1])) == Held()
         finally:
             await cluster.stop()

@@ -8,7 +8,7 @@ import os
 import signal
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 import pytest
@@ -284,6 +284,19 @@ def test_a_target_that_cannot_be_set_up_is_a_harness_failure(
     assert result.reason == "n2: port 1 is in use"
     assert "  more of the log" in result.view.notes
     assert cluster.stopped == 1
+
+
+class FoundCluster(FakeCluster):
+    known_as: ClassVar = {"n1": "birch", "n2": "maple", "n3": "walnut"}
+
+
+def test_who_is_who_in_a_cluster_that_was_found_is_told_and_kept(tmp_path: Path) -> None:
+    story: list[str] = []
+    result = go(FoundCluster(), plan(), tmp_path, story)
+    known = "n1 is birch, n2 is maple, n3 is walnut"
+    assert story[1:3] == ["looking for 3 nodes", known]
+    assert known in result.json["notes"]
+    assert f"  {known}" in shown_of(result)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
