@@ -13,7 +13,7 @@ from targets.clock import MS
 from targets.cluster import Role
 from targets.leasekv.messages import AppendReply, Code, Entry, Op, RequestVote, VoteReply
 from targets.leasekv.moments import PPM
-from targets.leasekv.ports import CampaignNow, HardState, Restored
+from targets.leasekv.ports import CampaignNow, HandOver, HardState, Restored, TimerDue
 from targets.leasekv.rules import drift_safe_lease_ns
 from targets.leasekv.views import Bounds
 
@@ -322,3 +322,13 @@ def test_l1_a_leader_that_waits_old_leases_out_holds_none_of_its_own_yet() -> No
     assert core.left_ns is None
     core.advance(4 * H)
     assert core.left_ns is not None
+
+
+def test_a_grant_that_is_over_wakes_nobody_while_leadership_is_handed_over() -> None:
+    core = Lone(policy="lease-oneshot")
+    core.serve()
+    core.feed(HandOver("n2"))
+    for _ in range(8):  # the request is dropped after three tenths of the grant, the transfer after E
+        core.jump(max(0, core.core.wake_ns - core.mono_ns))
+        core.feed(TimerDue())
+        assert core.core.wake_ns > core.mono_ns

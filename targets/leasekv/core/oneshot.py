@@ -42,7 +42,7 @@ class OneShot:
         self.end()
 
     def end(self) -> None:
-        """Forget the request under way: leadership or trust in the clocks is over."""
+        """Forget the request under way: it, leadership or trust in the clocks is over."""
         self._asked_at: Moment | None = None
         self.due_ns = FOREVER_NS
 
@@ -50,9 +50,11 @@ class OneShot:
         """Ask, if this leader may and holds nothing and has not just asked."""
         state = self._state
         now_ns = state.reading.mono_ns
-        ready = state.commit_index >= state.noop_index and state.handover.target is None
         going = self._asked_at is not None and now_ns < self.due_ns
-        if state.rules.renews or state.role is not Role.LEADER or going or not ready:
+        if state.rules.renews or state.role is not Role.LEADER or going:
+            return
+        if state.commit_index < state.noop_index or state.handover.target is not None:
+            self.end()  # what is over may not wake this leader again; the heartbeat comes back to it
             return
         self._seq += 1
         self._asked_at = state.moment
