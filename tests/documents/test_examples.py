@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from docs_commands import ROOT
+from docs_commands import PAGES, ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,3 +34,9 @@ def test_a_model_of_ones_own_judges_a_history(tmp_path: Path, read: int, said: s
     command = [sys.executable, str(ROOT / "docs/examples/my_model.py"), str(history)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert ended.stdout.startswith(said)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_a_page_links_to_is_there(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text("utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
