@@ -1,8 +1,9 @@
 """The grid: ours and Porcupine on the same histories, in the same run, pair by pair.
 
-Prints a row per history with the median seconds of each and their ratio (ours by Porcupine's; below 1
-we are faster), then a summary per mix. Peak memory is of the whole process, operations included. A row
-that hits its limit is run once. Where no Go toolchain is found only ours is measured.
+Prints a row per history with the median seconds of each and their ratios (ours by Porcupine's; below 1
+we are faster), of wall time and of processor time, then a summary per mix. Peak memory is of the whole
+process, operations included. A row that hits its limit is run once. Where no Go toolchain is found only
+ours is measured.
 """
 
 from __future__ import annotations
@@ -45,6 +46,11 @@ class Measured:
     def seconds(self) -> float:
         """The median time from parsed operations to verdict."""
         return statistics.median(float(run["seconds"]) for run in self.runs)
+
+    @property
+    def cpu_s(self) -> float:
+        """The median processor time of the same, that of every core added up."""
+        return statistics.median(float(run["cpu_s"]) for run in self.runs)
 
     @property
     def memory_mb(self) -> float:
@@ -99,7 +105,7 @@ def run(command: list[str], limit: float) -> dict[str, Any]:
             command, capture_output=True, text=True, timeout=limit + GRACE_S, check=True, env=environment
         )
     except subprocess.SubprocessError:
-        return {"verdict": "crashed", "seconds": limit, "rss_mb": 0.0, "cores": 0}
+        return {"verdict": "crashed", "seconds": limit, "cpu_s": limit, "rss_mb": 0.0, "cores": 0}
     told: dict[str, Any] = json.loads(done.stdout)
     return told
 
@@ -123,6 +129,7 @@ def report(name: str, mine: Measured, other: Measured | None) -> dict[str, Any]:
         "row": name,
         "verdict": mine.verdict,
         "ours_s": mine.seconds,
+        "ours_cpu_s": mine.cpu_s,
         "ours_mb": mine.memory_mb,
     }
     text = f"{name:44} {mine.verdict:10.10} {mine.seconds * 1e3:10.2f} ms {mine.memory_mb:7.0f} MB"
@@ -130,28 +137,31 @@ def report(name: str, mine: Measured, other: Measured | None) -> dict[str, Any]:
         row |= {
             "porcupine": other.verdict,
             "porcupine_s": other.seconds,
+            "porcupine_cpu_s": other.cpu_s,
             "porcupine_mb": other.memory_mb,
         }
         text += f" | {other.verdict:10.10} {other.seconds * 1e3:10.2f} ms {other.memory_mb:7.0f} MB"
         if mine.decided and other.decided:
             row["ratio"] = mine.seconds / other.seconds
-            text += f"  {row['ratio']:8.3f}x" + ("" if mine.verdict == other.verdict else "  DISAGREE")
+            row["cpu_ratio"] = mine.cpu_s / other.cpu_s
+            text += f"  {row['ratio']:8.3f}x wall {row['cpu_ratio']:8.3f}x processor"
+            text += "" if mine.verdict == other.verdict else "  DISAGREE"
     print(text, flush=True)
     return row
 
 
 def summarize(mix: str, rows: list[dict[str, Any]]) -> None:
     """Print what the rows of a mix come to."""
-    ratios = sorted(row["ratio"] for row in rows if "ratio" in row)
     undecided = sum(row["verdict"] in {"unknown", "crashed"} for row in rows)
     text = f"== {mix}: {len(rows)} rows, {undecided} undecided by us"
     if any("porcupine" in row for row in rows):
         text += f", {sum(row['porcupine'] in {'unknown', 'crashed'} for row in rows)} by Porcupine"
-    if ratios:
-        text += (
-            f"; ratio min {ratios[0]:.3f} median {statistics.median(ratios):.3f} max {ratios[-1]:.3f}"
-        )
-        text += f", {sum(ratio > 1 for ratio in ratios)} over 1.0"
+    for what, name in (("wall", "ratio"), ("processor", "cpu_ratio")):
+        ratios = sorted(row[name] for row in rows if name in row)
+        if ratios:
+            middle = statistics.median(ratios)
+            text += f"; {what} ratio min {ratios[0]:.3f} median {middle:.3f} max {ratios[-1]:.3f}"
+            text += f", {sum(ratio > 1 for ratio in ratios)} over 1.0"
     print(text, flush=True)
 
 
@@ -161,7 +171,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="no row above 10,000 operations")
     parser.add_argument("--rows", default="rw,rwc,dup5,etcd,kv,size")
     parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--only", default="", help="only rows whose name contains this")
+    parser.add_argument("--only", nargs="*", default=[], help="only rows whose name contains all this")
     parser.add_argument("--out", type=Path, default=None)
     told = parser.parse_args()
     results: dict[str, list[dict[str, Any]]] = {}
@@ -174,7 +184,11 @@ def main() -> None:
             if mix in {"etcd", "kv"}:
                 rows.extend(published(mix, program, told.pairs))
             else:
-                chosen = (shape for shape in shapes(mix, quick=told.quick) if told.only in str(shape))
+                chosen = (
+                    shape
+                    for shape in shapes(mix, quick=told.quick)
+                    if all(part in str(shape) for part in told.only)
+                )
                 rows.extend(measure(shape, folder, program, told.pairs) for shape in chosen)
             summarize(mix, rows)
     if told.out is not None:

@@ -276,12 +276,25 @@ var kv = porcupine.Model{
 	},
 }
 
+func median(times []float64) float64 {
+	sort.Float64s(times)
+	return times[len(times)/2]
+}
+
+func cpuSeconds() float64 {
+	var usage syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
+	spent := time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	return spent.Seconds()
+}
+
 func main() {
 	limit, err := strconv.ParseFloat(os.Args[1], 64)
 	if err != nil {
 		panic(err)
 	}
 	total := 0.0
+	totalCPU := 0.0
 	slowest := 0.0
 	var verdicts []string
 	for _, path := range os.Args[2:] {
@@ -293,20 +306,19 @@ func main() {
 			model, read = kv, readKV
 		}
 		history := read(path)
-		var times []float64
+		var times, cpuTimes []float64
 		var result porcupine.CheckResult
 		for len(times) == 0 || (times[0] < short && len(times) < repeats) {
 			runtime.GC()
+			beganCPU := cpuSeconds()
 			began := time.Now()
 			result = porcupine.CheckOperationsTimeout(model, history, time.Duration(limit*float64(time.Second)))
 			times = append(times, time.Since(began).Seconds())
+			cpuTimes = append(cpuTimes, cpuSeconds()-beganCPU)
 		}
-		seconds := times[0]
-		if len(times) > 1 {
-			sort.Float64s(times)
-			seconds = times[len(times)/2]
-		}
+		seconds := median(times)
 		total += seconds
+		totalCPU += median(cpuTimes)
 		slowest = max(slowest, seconds)
 		names := map[porcupine.CheckResult]string{porcupine.Ok: "pass", porcupine.Illegal: "violation"}
 		verdict, known := names[result]
@@ -318,7 +330,7 @@ func main() {
 	var usage syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
 	told, _ := json.Marshal(map[string]any{
-		"verdict": strings.Join(verdicts, " "), "seconds": total, "slowest": slowest,
+		"verdict": strings.Join(verdicts, " "), "seconds": total, "cpu_s": totalCPU, "slowest": slowest,
 		"rss_mb": float64(usage.Maxrss) / 1024, "cores": runtime.GOMAXPROCS(0),
 	})
 	fmt.Println(string(told))
