@@ -16,14 +16,16 @@ from checker import paranoid as second_look
 from checker.events import EventType
 from checker.explain.violation import from_conflict, from_direct
 from checker.models.kv import KeyValue
-from checker.part import rows, unknowns, whole
+from checker.part import rows, together, unknowns, whole
 from checker.search import generic, register
 from checker.search.run import REGISTERS
 from checker.search.walk import Lost, order, walk
 from checker.searching import NOT_LOOKED_AT, Answer, Search, Searches
+from checker.values import tag
 from checker.verdict import KeyVerdict, Method, Outcome, Violation
 from checker.zones.decide import Blocks, Conflict, Fits, Unsure, decide
-from checker.zones.lower import IS_PAIR, IS_WRITER, Code
+from checker.zones.lower import IS_PAIR, IS_ROW, Code
+from checker.zones.many import DoesNotFit, all_fit
 from checker.zones.witness import linearization
 
 if TYPE_CHECKING:
@@ -31,10 +33,10 @@ if TYPE_CHECKING:
 
     from checker.budget import Meter
     from checker.part import Share
-    from checker.search.walk import Rows
     from checker.zones.lower import Lowered
 
 _WALKS_LOST_MAX = 2
+_OPEN_AT_ONCE_FEW = 0.6
 _BETWEEN_LOOKS_AT_THE_CLOCK = 10_000
 
 
@@ -87,9 +89,9 @@ class Judging:
         Where a walk comes through few keys it is not tried on the rest.
         """
         lowered = whole(self.shares)
-        columns = rows(self.shares, lowered)
-        if not _worth_walking(lowered, columns):
+        if _crowded(lowered, len(self.shares)) and self._all_by_zones(lowered):
             return
+        columns = rows(self.shares, lowered)
         lost_many = looked_at = 0
         ways = walk(columns, lowered.start, lambda place: unknowns(self.shares[place], lowered))
         for place, way in enumerate(ways):
@@ -106,6 +108,20 @@ class Judging:
                 looked_at = 0
                 if self._stop() is not None:
                     return
+
+    def _all_by_zones(self, lowered: Lowered) -> bool:
+        """Return whether zones, asked of all keys at once, leave nothing to a walk."""
+        try:
+            fit = all_fit(*together(self.shares, lowered))
+        except DoesNotFit as wrong:
+            if not self.all_keys:
+                place = [tag(share.key) for share in self.shares].index(wrong.key)
+                self._search(self._by_zones(place, self.shares[place]))
+            return True
+        if fit and not self.paranoid:
+            for place, share in enumerate(self.shares):
+                self._conclude(place, Method.ZONES, Outcome.PASS, witness=_by_zones_again(share))
+        return fit
 
     def _along(self, place: int, share: Share, witness: Callable[[], tuple[int, ...]]) -> None:
         """Pass a key: ``witness`` is the way through it."""
@@ -265,13 +281,15 @@ def _can_walk(share: Share) -> bool:
     )
 
 
-def _worth_walking(lowered: Lowered, columns: Rows) -> bool:
-    """Return whether to walk before zones: not where they surely do, and much happens at once."""
+def _crowded(lowered: Lowered, keys: int) -> bool:
+    """Return whether there is no cas, and so much open at once on a key that zones are quicker."""
     codes = lowered.codes
-    if 1 in codes.translate(IS_PAIR) or Code.APPEND in codes:
-        return True
-    written = list(compress(lowered.values, codes.translate(IS_WRITER)))
-    return len(set(written)) < len(written) or columns.alone.count(True) * 3 > len(columns.codes)
+    certain = codes.translate(IS_ROW)
+    if 1 in codes.translate(IS_PAIR) or Code.APPEND in codes or 1 not in certain:
+        return False
+    began, ended = list(compress(lowered.calls, certain)), list(compress(lowered.returns, certain))
+    span = max(ended) - min(began)
+    return sum(ended) - sum(began) > _OPEN_AT_ONCE_FEW * span * keys
 
 
 def _by_zones_again(share: Share) -> Callable[[], tuple[int, ...]]:

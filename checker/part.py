@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, compress
 from operator import itemgetter, lt
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
@@ -152,6 +152,25 @@ def whole(shares: Sequence[Share]) -> Lowered:
             for pair, value in zip(pairs, values, strict=True)
         ]
     return replace(lowered, values=values, tagged=True)
+
+
+class Together(NamedTuple):
+    """Several registers of a history in columns: the tagged key of each operation, each key once."""
+
+    lowered: Lowered
+    keys: Sequence[Hashable]
+    names: Sequence[Hashable]
+
+
+def together(shares: Sequence[Share], lowered: Lowered) -> Together:
+    """Return what of ``lowered``, the `whole`, says anything."""
+    history = shares[0].history
+    names = [tag(share.key) for share in shares]
+    keys = history.key if all_plain(history.key) else list(map(tag, history.key))
+    if Code.NOTHING in lowered.codes:
+        keys = list(compress(keys, lowered.codes.translate(IS_SOMETHING)))
+        lowered = lowered.without_nothing()
+    return Together(lowered, keys, names)
 
 
 def rows(shares: Sequence[Share], lowered: Lowered) -> Rows:

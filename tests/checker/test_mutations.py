@@ -27,7 +27,7 @@ from checker.part import Part, Share, divide
 from checker.search import brute, generic, register, walk
 from checker.testing import PUT_AND_TAKE, crowded, merged, put_once, spelled, starved, thrown
 from checker.zones import decide as zones
-from checker.zones import witness
+from checker.zones import many, witness
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -317,6 +317,54 @@ MUTATIONS = [
         "checker.zones.lower",
         "return Code.DIFFERED\n        case _",
         "return Code.NOTHING\n        case _",
+    ),
+    Mutation(
+        "each key has an initial value of its own",
+        "checker.zones.many",
+        "map(where.get, told, map(initial.__getitem__, readers))",
+        "map(where.get, told, map(lambda key: 0, readers))",
+    ),
+    Mutation(
+        "a value is seen where it was written",
+        "checker.zones.many",
+        "if not all(found) or",
+        "if",
+    ),
+    Mutation(
+        "who sees the initial value sees nothing else",
+        "checker.zones.many",
+        " or sum(map(len(names).__gt__, seen)) != told.count(start)",
+        "",
+    ),
+    Mutation(
+        "blocks cross those of their own key",
+        "checker.zones.many",
+        "tops[key] = last[cluster]",
+        "tops.update(dict.fromkeys(names, last[cluster]))",
+    ),
+    Mutation(
+        "blocks of one key must not cross",
+        "checker.zones.many",
+        "if first[cluster] < tops[key]:",
+        "if False:",
+    ),
+    Mutation(
+        "nobody reads on any key before the writer",
+        "checker.zones.many",
+        "if any(map(lt, read_return, last)):",
+        "if False:",
+    ),
+    Mutation(
+        "a value is written once on a key",
+        "checker.zones.many",
+        "if len(where) < len(written) or not where.keys().isdisjoint(at_first):",
+        "if not where.keys().isdisjoint(at_first):",
+    ),
+    Mutation(
+        "the initial value is not written on its key",
+        "checker.zones.many",
+        "if len(where) < len(written) or not where.keys().isdisjoint(at_first):",
+        "if len(where) < len(written):",
     ),
     Mutation(
         "what returned before the next call stands alone",
@@ -829,6 +877,30 @@ def zones_err() -> bool:
     return False
 
 
+def many_keys_err() -> bool:
+    dice = random.Random("many")
+    for number in range(2_000):
+        whole = merged([thrown(dice, repeats=0.02, cas=(0.0,)) for _ in range(3)])
+        if number % 2:
+            values = [v and 100 * k + v for k, v in zip(whole.key, whole.value, strict=True)]
+            whole.value[:] = values
+        reads = [i for i, op in enumerate(whole) if op.f == "read"]
+        if reads and number % 5 == 0:
+            whole.value[dice.choice(reads)] = dice.choice([*whole.value, 999])
+        shares = divide(whole, CasRegister(), None, whole.spans(Ties.CONCURRENT))
+        decisions = [type(zones.decide(share.lowered()[0])).__name__ for share in shares]
+        try:
+            fit = many.all_fit(*parts.together(shares, parts.whole(shares)))
+        except Exception as wrong:  # noqa: BLE001 - of the mutant's own class
+            at = next(i for i, share in enumerate(shares) if share.key == wrong.args[0])
+            if decisions[at] != "Conflict":
+                return True
+        else:
+            if fit is not all(each == "Fits" for each in decisions):
+                return True
+    return False
+
+
 def walks_err() -> bool:
     """Of several keys, one behind the other, each is told the truth, or that nothing is known."""
     dice = random.Random("walks")
@@ -971,6 +1043,7 @@ def proofs_err() -> bool:
 
 
 JUDGES: list[tuple[str, Callable[[], bool]]] = [
+    ("zones.many", many_keys_err),
     ("search.walk", walks_err),
     ("part", walks_err),
     ("zones", zones_err),
