@@ -62,7 +62,7 @@ _CODES = {
 _RANKS = {outcome: rank for rank, outcome in enumerate(Outcome)}
 
 _MEANINGS = {
-    Outcome.PASS: "linearizable, every oracle clean, and the danger was really there",
+    Outcome.PASS: "linearizable, clean by all oracles that could judge, and the danger was really there",
     Outcome.VIOLATION: "a proof exists",
     Outcome.USAGE: "bad arguments or plan; nothing was started",
     Outcome.UNKNOWN: "not decided: a budget ran out, or the run cannot be relied on",

@@ -60,7 +60,9 @@ def availability(
         if (seen_ns if resumed_ns is None else resumed_ns) - healed_ns > bound_ns:
             findings.append(_finding(word, healed_ns, bound_ns, resumed_ns=resumed_ns))
         elif resumed_ns is None:
-            open_questions.append(f"no {word} succeeded, but the history ends before the bound does")
+            open_questions.append(
+                f"no {word} succeeded after the heal, but the history ends before the bound does"
+            )
         of_kind = [operation for operation in operations if operation.f in functions]
         for since_ns, stall_ns in _stalls(of_kind, calm_ns):
             if stall_ns > bound_ns:

@@ -54,7 +54,10 @@ def test_what_was_invoked_before_the_heal_says_nothing() -> None:
 
 def test_a_history_that_ends_before_the_bound_says_nothing() -> None:
     assert judge(READ, op("write", 110, 149, EventType.FAIL)) is OracleOutcome.UNAVAILABLE
-    assert judge(READ) is OracleOutcome.UNAVAILABLE
+    result = availability((op("write", 50, 60), READ), healed_ns=HEALED, bound_ns=BOUND)
+    assert result.outcome is OracleOutcome.UNAVAILABLE
+    assert result.reason is not None
+    assert result.reason.startswith("no writes succeeded after the heal, but the history ends before")
 
 
 def test_a_miss_of_one_outweighs_the_silence_of_the_other() -> None:
