@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from checker.events import EventType, ReadPath
 from checker.evidence import Checked, OwnClock, ServedRead
 from checker.oracles.availability import READS, WRITES
-from checker.timeline import MS, SECOND
+from checker.timeline import SECOND, ms
 from checker.values import tag
 
 if TYPE_CHECKING:
@@ -255,7 +255,7 @@ def _sentences(proof: Proof) -> Iterable[str]:
             at = f" at {newer.node}" if newer.node else ""
             new_term = newer.evidence.term if newer.evidence is not None else None
             led = "" if new_term is None else f" (term {new_term})"
-            yield f"By then {newer}{at}{led} had been {_ended(newer)[0]} for {_ms(proof.stale_ns)}."
+            yield f"By then {newer}{at}{led} had been {_ended(newer)[0]} for {ms(proof.stale_ns)}."
     if proof.lease is not None:
         yield _lease_sentence(proof.lease, proof)
     elif proof.path is ReadPath.LEASE:
@@ -265,12 +265,12 @@ def _sentences(proof: Proof) -> Iterable[str]:
 def _lease_sentence(lease: LeaseSeen, proof: Proof) -> str:
     after = ""
     if proof.after_ack_ns is not None and proof.newer is not None:
-        after = f", {_ms(proof.after_ack_ns[0])} after that {_ended(proof.newer)[1]},"
+        after = f", {ms(proof.after_ack_ns[0])} after that {_ended(proof.newer)[1]},"
     if lease.remaining_ns is None:
         return f"When it checked{after} it compared no clock and took its lease for open-ended."
-    aged = f", at a reading {_ms(lease.age_ns)} old" if lease.age_ns > 0 else ""
+    aged = f", at a reading {ms(lease.age_ns)} old" if lease.age_ns > 0 else ""
     return (
-        f"When it checked{after} it believed that {_ms(lease.remaining_ns)} of its lease were left"
+        f"When it checked{after} it believed that {ms(lease.remaining_ns)} of its lease were left"
         f" on its own {lease.clock} clock{aged}."
     )
 
@@ -278,7 +278,3 @@ def _lease_sentence(lease: LeaseSeen, proof: Proof) -> str:
 def _ended(operation: Operation) -> tuple[str, str]:
     """Return how an operation that is newer came to be known, as a participle and as a noun."""
     return ("answered", "answer") if operation.f in READS else ("acknowledged", "acknowledgement")
-
-
-def _ms(length_ns: int) -> str:
-    return f"{length_ns / MS:.3f} ms"

@@ -134,6 +134,11 @@ class Timelines(Mapping[str, Timeline]):
         return f"{(true_ns - self.origin_ns) / SECOND:.3f} s"
 
 
+def ms(length_ns: int) -> str:
+    """Return a length as people read it: milliseconds."""
+    return f"{length_ns / MS:.3f} ms"
+
+
 def build(lines: Iterable[EvidenceLine], *, origin_ns: int = 0) -> Timelines:
     """Return the timelines of all nodes; lines of one node must come in the order of its file."""
     by_node: defaultdict[str, list[EvidenceLine]] = defaultdict(list)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from checker.evidence import Appended, Dated
-from checker.timeline import MS
+from checker.timeline import ms
 
 from .said import Breach
 
@@ -40,7 +40,7 @@ def _told_too_soon(
         span = spans[incident.node].at(place)
         if not isinstance(fact, Dated) or (span is not None and fact.stamp_ns < span.earliest_ns):
             continue
-        ahead = "" if span is None else f" {(fact.stamp_ns - span.earliest_ns) / MS:.3f} ms"
+        ahead = "" if span is None else f" {ms(fact.stamp_ns - span.earliest_ns)}"
         yield Breach(
             rules=("T3",),
             node=incident.node,
@@ -69,6 +69,6 @@ def _dated_too_early(
             term=fact.term,
             sentence=f"{incident.node} dated the entry at index {fact.index}"
             f" {timelines.at(timeline.before_ns[place])} into the run,"
-            f" {(span.latest_ns - fact.latest_ns) / MS:.3f} ms before the latest that it could be",
+            f" {ms(span.latest_ns - fact.latest_ns)} before the latest that it could be",
         )
         return

@@ -31,7 +31,7 @@ from checker.evidence import (
     ServedRead,
     TermChanged,
 )
-from checker.timeline import LEADER, MS
+from checker.timeline import LEADER, ms
 
 from .owed import Family
 from .quorum import Electorate, of
@@ -178,7 +178,7 @@ class _Answer:
         sent_ns = self._sent_ns(number)
         if sent_ns is not None and sent_ns < arrived_ns:
             said = (
-                f"by round {number}, which was sent {_ms(arrived_ns - sent_ns)} before the read arrived"
+                f"by round {number}, which was sent {ms(arrived_ns - sent_ns)} before the read arrived"
             )
             yield self._breach(("R2",), said, "readindex-late-round", "readindex-ack-reuse")
 
@@ -210,9 +210,9 @@ class _Answer:
             said = f"when the leadership that it waited for was over: {lacked}"
             return self._breach(("R7",), said, "fallback-stale")
         if waited_ns >= self.owed.deadline_ns:
-            said = f"when its time was up after {_ms(waited_ns)}: {lacked}"
+            said = f"when its time was up after {ms(waited_ns)}: {lacked}"
             return self._breach(("R7",), said, "fallback-stale")
-        said = f"{_ms(waited_ns)} after it arrived: {lacked}"
+        said = f"{ms(waited_ns)} after it arrived: {lacked}"
         looks_like = ("readindex-serve-first",) if early == "R5" else ()
         return self._breach((early,), said, *looks_like)
 
@@ -313,7 +313,7 @@ class _Answer:
         node, told_ns = same[-1]
         said = (
             f"by index {self.what.read_index}, which {node} had told it under the same ticket at least"
-            f" {_ms(arrived_ns - told_ns)} before the read arrived"
+            f" {ms(arrived_ns - told_ns)} before the read arrived"
         )
         yield self._breach(("R3",), said, "readindex-ack-reuse")
 
@@ -332,7 +332,3 @@ def _leads(timeline: Timeline, place: int, term: int) -> bool:
     fact = timeline.lines[turns[-1]].what
     assert isinstance(fact, RoleChanged)
     return fact.role == LEADER and fact.term == term
-
-
-def _ms(length_ns: int) -> str:
-    return f"{length_ns / MS:.3f} ms"

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from checker.timeline import ms
+
 from .ledger import SCALES, Scale
 from .owed import PPM
 from .quorum import NOW, backed
@@ -227,7 +229,7 @@ def _by_elimination(wrong: Guess, node: Sequence[Guess], owed: Owed) -> Cause:
         looks = ("checkquorum-window",)
     by = ""
     if wrong.start_ns is not None:
-        by = f" {_ms(wrong.until_ns - wrong.start_ns)} after the right start,"
+        by = f" {ms(wrong.until_ns - wrong.start_ns)} after the right start,"
     named = tuple(dict.fromkeys(map(owed.called, rules)))
     return Cause(named, f"took its lease to end{by} {said}", looks)
 
@@ -254,9 +256,5 @@ def _other_length(guesses: Sequence[Guess], owed: Owed) -> list[Cause]:
     }
     if length_ns not in known and len({one.start_ns for one in guesses}) == 1:
         return []  # one start and any length always fit
-    said = f"counted a lease of {_ms(length_ns)} where the declared bounds allow {_ms(owed.lease_ns)}"
+    said = f"counted a lease of {ms(length_ns)} where the declared bounds allow {ms(owed.lease_ns)}"
     return [Cause(("L12",), said, known.get(length_ns, ()))]
-
-
-def _ms(length_ns: int) -> str:
-    return f"{length_ns / 1e6:.3f} ms"

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from checker.evidence import OwnClock
-from checker.timeline import MS
+from checker.timeline import ms
 
 from .lease_ends import Guess, cause, guess
 from .ledger import SCALES, checks
@@ -210,7 +210,7 @@ def wrong_reading(
     check: Checked, shown_ns: int, span: Span | None
 ) -> tuple[tuple[str, ...], str, *tuple[str, ...]]:
     """Return the rules, the words and the look-alikes of a check judged at an instant too early."""
-    ahead = _ms(shown_ns - check.read_ns)
+    ahead = ms(shown_ns - check.read_ns)
     if check.clock is not OwnClock.INTERVAL or span is None:
         return ("L4",), f"judging it at a reading {ahead} old", "cached-lease-flag"
     ends = {
@@ -234,9 +234,5 @@ def _over(one: Judged, now_ns: int | None) -> str:
         return "nobody had told it what time it is"
     return (
         "by the rounds that a majority had acknowledged it had been over for "
-        f"{_ms(now_ns - one.right_ns)}"
+        f"{ms(now_ns - one.right_ns)}"
     )
-
-
-def _ms(length_ns: int) -> str:
-    return f"{length_ns / MS:.3f} ms"

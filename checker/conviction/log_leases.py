@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from checker.evidence import Appended, Applied, Checked, OwnClock, ServedRead
-from checker.timeline import MS
+from checker.timeline import ms
 from checker.values import tag
 
 from .leases import wrong_reading
 from .said import Breach, first_of_each
+from .successors import first_commit, successors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -73,14 +74,8 @@ class LogLeases:
 
     def _too_early(self, entry: _Entry, node: str, term: int, until_true_ns: int) -> Iterator[Breach]:
         """G1: what leaders of later terms committed before ``entry`` was certainly old."""
-        newer = [
-            lead
-            for timeline in self._timelines.values()
-            for lead in timeline.leaderships
-            if lead.term > term and lead.node != node
-        ]
-        for lead in sorted(newer, key=lambda lead: lead.term):
-            committed = self._first_commit(lead)
+        for lead in successors(self._timelines, node, term):
+            committed = first_commit(self._timelines, lead)
             timeline = self._timelines[lead.node]
             if committed is None or timeline.before_ns[committed] > until_true_ns:
                 continue
@@ -91,7 +86,7 @@ class LogLeases:
                 continue
             if span is not None and span.earliest_ns > old_ns:
                 continue
-            left = "" if span is None else f", for another {_ms(old_ns - span.earliest_ns)}"
+            left = "" if span is None else f", for another {ms(old_ns - span.earliest_ns)}"
             at = self._timelines.at(timeline.before_ns[committed])
             yield Breach(
                 rules=("G1",),
@@ -101,14 +96,6 @@ class LogLeases:
                 f" index {entry.what.index} of term {entry.what.term} may have been young{left}",
                 looks_like=("leaseguard-early-commit",),
             )
-
-    def _first_commit(self, lead: Leadership) -> int | None:
-        applied = (
-            place
-            for place, fact in self._timelines[lead.node].facts(Applied)
-            if lead.first < place <= lead.last and fact.entry_term == lead.term
-        )
-        return next(applied, None)
 
     def entry(self, term: int, index: int) -> _Entry | None:
         """Return an entry that was appended, None if nobody tells of it."""
@@ -196,7 +183,7 @@ class _Answer:
         """T1, T2, G2: the entry it names was not certainly young; say what it took for young."""
         assert check.until_ns is not None
         over = f"the entry at index {self._read.read_index} may have been old for"
-        over = f"{over} {_ms(span.latest_ns - right_ns)}"
+        over = f"{over} {ms(span.latest_ns - right_ns)}"
         at_append = self._told.span(entry.node, entry.place)
         if at_append is not None and entry.what.earliest_ns > at_append.earliest_ns:
             ends = {at_append.latest_ns: ("T1",), at_append.ungrown_earliest_ns: ("T2",)}
@@ -250,7 +237,3 @@ class _Answer:
         if above.index == index or (below is not None and below.entry_term == above.entry_term):
             return self._told.entry(above.entry_term, index)
         return None
-
-
-def _ms(length_ns: int) -> str:
-    return f"{length_ns / MS:.3f} ms"

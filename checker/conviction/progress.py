@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from checker.evidence import Applied, RoundSent, Transferred
-from checker.timeline import MS
+from checker.timeline import ms
 
 from .said import Breach
 
@@ -49,7 +49,7 @@ def _not_given_up(timelines: Timelines, lead: Leadership, owed: Owed) -> Iterato
             node=lead.node,
             term=lead.term,
             sentence=f"{lead.node} (term {lead.term}) began to hand over to {fact.target}"
-            f" {timelines.at(timeline.before_ns[place])} into the run, and led on for {_ms(on_ns)}"
+            f" {timelines.at(timeline.before_ns[place])} into the run, and led on for {ms(on_ns)}"
             " without giving that up",
             looks_like=("readindex-blocks-failover",),
         )
@@ -78,7 +78,7 @@ def _stuck(timelines: Timelines, lead: Leadership, owed: Owed) -> Iterator[Breac
                 rules=("L8",),
                 node=lead.node,
                 term=lead.term,
-                sentence=f"{lead.node} (term {lead.term}) led on for {_ms(on_ns)} and applied nothing"
+                sentence=f"{lead.node} (term {lead.term}) led on for {ms(on_ns)} and applied nothing"
                 f" behind index {reached}, when {node} had applied its entry at {index} by"
                 f" {timelines.at(known_ns)} into the run",
                 looks_like=("faux-leader",),
@@ -104,7 +104,3 @@ def _led_on_ns(timeline: Timeline, since: int, until: int) -> int:
     """Return for how long, on its own clock, it still sent rounds between two lines."""
     rounds = [place for place, _ in timeline.facts(RoundSent) if since < place < until]
     return timeline.lines[rounds[-1]].own_ns - timeline.lines[since].own_ns if rounds else 0
-
-
-def _ms(length_ns: int) -> str:
-    return f"{length_ns / MS:.3f} ms"

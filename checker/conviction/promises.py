@@ -30,7 +30,7 @@ from checker.evidence import (
     Voted,
 )
 from checker.oracles.promise import supporters
-from checker.timeline import MS
+from checker.timeline import ms
 
 from .owed import Family
 from .said import Breach, first_of_each
@@ -123,7 +123,7 @@ def _of_another_clock(vow: Vow, made: Sequence[tuple[int, Promised]]) -> Found |
     left_ns = _owed_ns(vow, made) - vow.own_ns
     if other is None or left_ns <= 0:
         return None
-    left = f"{_ms(left_ns)} of it were left on its monotonic clock"
+    left = f"{ms(left_ns)} of it were left on its monotonic clock"
     return ("L13",), f"having measured its promise on its {other} clock: {left}", "promise-wall-clock"
 
 
@@ -135,9 +135,9 @@ def _of_the_promise(vow: Vow, made: Sequence[tuple[int, Promised]]) -> Found | N
         left_ns = _owed_ns(vow, made) - vow.own_ns
         if left_ns <= 0:
             return None
-        said = f"having promised too little: {_ms(left_ns)} of it were owed since its last round"
+        said = f"having promised too little: {ms(left_ns)} of it were owed since its last round"
         return ("F1",), said, "promise-too-short"
-    left = f"its promise of silence had {_ms(left_ns)} to run on its own clock"
+    left = f"its promise of silence had {ms(left_ns)} to run on its own clock"
     shortened = ("S2", "S5") if Family.GRANT in vow.owed.families else ("F5",)
     if vow.vote.bound_until_ns is None:
         looks_like = ("vote-ignores-promise", "disconnect-clears-promise")
@@ -158,7 +158,7 @@ def _of_the_boot(vow: Vow, first: int) -> Found | None:
     since_ns = _since_boot(vow.timeline, first, vow.own_ns)
     if since_ns is None or since_ns >= vow.owed.promise_ns:
         return None
-    said = f"{_ms(since_ns)} after it booted, when it could not know what it had promised"
+    said = f"{ms(since_ns)} after it booted, when it could not know what it had promised"
     return ("F4",), said, "restart-forgets-promise"
 
 
@@ -205,7 +205,3 @@ def _asked(
         asked = [(at, fact.term, fact.round) for at, fact in leader.facts(RoundSent)]
         acked = [(at, fact.term, fact.round, fact.peer) for at, fact in leader.facts(RoundAcked)]
     return {(term, number): leader.before_ns[at] for at, term, number in asked}, acked
-
-
-def _ms(length_ns: int) -> str:
-    return f"{length_ns / MS:.3f} ms"

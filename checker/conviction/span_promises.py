@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from checker.evidence import OwnClock
-from checker.timeline import MS
+from checker.timeline import ms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,7 +71,7 @@ def span_vote_breach(vow: Vow, made: Sequence[tuple[int, Promised]]) -> Found | 
         return _of_the_monotonic(vow, left_ns)
     if ends.right_ns is None or span is None or span.earliest_ns >= ends.right_ns:
         return None
-    left = f"{_ms(ends.right_ns - span.earliest_ns)} of it may have been left"
+    left = f"{ms(ends.right_ns - span.earliest_ns)} of it may have been left"
     if ends.written_ns is not None and ends.written_ns < ends.right_ns:
         if ends.written_ns == ends.earliest_ns:
             said = f"having promised from the earliest that it can have heard its last round: {left}"
@@ -108,7 +108,7 @@ def _ends(vow: Vow, made: Sequence[tuple[int, Promised]]) -> _Ends:
 
 def _of_the_monotonic(vow: Vow, left_ns: int) -> Found:
     """Judge a promise of a node that knew no span; what it took its end for is in the vote."""
-    left = f"{_ms(left_ns)} of its promise of silence were left on its monotonic clock"
+    left = f"{ms(left_ns)} of its promise of silence were left on its monotonic clock"
     bound_ns = vow.vote.bound_until_ns
     if bound_ns is None:
         return (vow.ignored, "F1", "F5"), f"although {left}"
@@ -119,7 +119,3 @@ def _of_the_monotonic(vow: Vow, left_ns: int) -> Found:
 
 def _later(one_ns: int | None, other_ns: int) -> int:
     return other_ns if one_ns is None else max(one_ns, other_ns)
-
-
-def _ms(length_ns: int) -> str:
-    return f"{length_ns / MS:.3f} ms"

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from checker.evidence import Applied, Checked, RoundAcked, RoundSent, Voted
+from checker.evidence import Checked, RoundAcked, RoundSent, Voted
 from checker.oracles.promise import supporters
-from checker.timeline import MS
+from checker.timeline import ms
 
 from .owed import PPM
 from .said import Breach
+from .successors import first_commit, successors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,8 +36,8 @@ def wait_breaches(
     """Return what let a newer leader commit before ``until_true_ns``, under ``node``'s right lease."""
     fact = timelines[node].lines[check].what
     assert isinstance(fact, Checked)
-    for lead in sorted(_newer(timelines, fact.term, node), key=lambda lead: lead.term):
-        committed = _first_commit(timelines, lead)
+    for lead in successors(timelines, node, fact.term):
+        committed = first_commit(timelines, lead)
         if committed is None or timelines[lead.node].before_ns[committed] > until_true_ns:
             continue
         found = [
@@ -46,20 +47,6 @@ def wait_breaches(
         if found:
             return found[:1]
     return []
-
-
-def _newer(timelines: Timelines, term: int, node: str) -> Iterator[Leadership]:
-    for timeline in timelines.values():
-        yield from (lead for lead in timeline.leaderships if lead.term > term and lead.node != node)
-
-
-def _first_commit(timelines: Timelines, lead: Leadership) -> int | None:
-    applied = (
-        place
-        for place, fact in timelines[lead.node].facts(Applied)
-        if lead.first < place <= lead.last and fact.entry_term == lead.term
-    )
-    return next(applied, None)
 
 
 def _votes(timelines: Timelines, lead: Leadership) -> dict[str, tuple[int, Voted]]:
@@ -90,8 +77,8 @@ def _winner(timelines: Timelines, lead: Leadership, committed: int, *, owed: Owe
             term=lead.term,
             sentence=(
                 f"{lead.node} (term {lead.term}) committed {timelines.at(timeline.before_ns[committed])}"
-                f" into the run, {_ms(passed_ns)} after it asked for votes, when its voters had told it"
-                f" of leases that last {_ms(told_ns)}"
+                f" into the run, {ms(passed_ns)} after it asked for votes, when its voters had told it"
+                f" of leases that last {ms(told_ns)}"
             ),
             looks_like=("newleader-no-wait",),
         )
@@ -116,8 +103,8 @@ def _voters(
                 sentence=(
                     f"{voter} voted for {vote.candidate} in term {vote.term}"
                     f" {timelines.at(timelines[voter].before_ns[place])} into the run, telling of"
-                    f" {_ms(vote.left_ns)} left of older leases, when {holder}'s could last"
-                    f" {_ms(least_ns)}"
+                    f" {ms(vote.left_ns)} left of older leases, when {holder}'s could last"
+                    f" {ms(least_ns)}"
                 ),
                 looks_like=("newleader-no-wait",),
             )
@@ -139,7 +126,3 @@ def _last_acknowledged(timelines: Timelines, holder: str, check: int, voter: str
         if one.term == fact.term and one.round in acked and at < check
     )
     return max(sent, default=None)
-
-
-def _ms(length_ns: int) -> str:
-    return f"{length_ns / MS:.3f} ms"

@@ -17,7 +17,7 @@ import msgspec
 
 from checker.oracles.holdings import Holding, holdings
 from checker.oracles.result import Finding, Oracle, OracleResult, judged, unavailable
-from checker.timeline import MS
+from checker.timeline import MS, ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -96,7 +96,7 @@ def _finding(group: Sequence[Overlap], timelines: Timelines) -> Finding:
     first, second = overlap.first, overlap.second
     length_ns = sum(map(_length_ns, group))
     instants = sum(overlap.first.point or overlap.second.point for overlap in group)
-    parts = [f"for {length_ns / MS:.3f} ms"] * (length_ns > 0)
+    parts = [f"for {ms(length_ns)}"] * (length_ns > 0)
     parts += [f"at {instants} instant{'s' * (instants != 1)}"] * (instants > 0)
     return Finding(
         sentence=(

@@ -31,7 +31,7 @@ from checker.evidence import (
 )
 from checker.oracles.holdings import Holding, holdings
 from checker.oracles.result import Finding, Oracle, OracleResult, judged, unavailable
-from checker.timeline import MS
+from checker.timeline import ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -164,7 +164,7 @@ def _last_check(holder: Timeline, holding: Holding, voter: Timeline, place: int)
 def _finding(timelines: Timelines, place: int, vote: Voted, *, holding: Holding, voter: str) -> Finding:
     timeline = timelines[voter]
     line = timeline.lines[place]
-    lived = f"for at least {(holding.end_ns - line.true_ns[1]) / MS:.3f} ms"
+    lived = f"for at least {ms(holding.end_ns - line.true_ns[1])}"
     vote_at = (
         f"{voter} voted for {vote.candidate} in term {vote.term}, {timelines.at(line.true_ns[0])}"
         " into the run"
@@ -179,12 +179,12 @@ def _finding(timelines: Timelines, place: int, vote: Voted, *, holding: Holding,
     elif left_ns > 0:
         sentence = (
             f"{vote_at}, while a {lease} that rests on its acknowledgement lived on {lived};"
-            f" its promise still ran for {left_ns / MS:.3f} ms on its own clock"
+            f" its promise still ran for {ms(left_ns)} on its own clock"
         )
     else:
         sentence = (
             f"a {lease} outlived the promise of {voter} that it rests on: that had ended"
-            f" {-left_ns / MS:.3f} ms before on {voter}'s own clock when {vote_at}, and the lease"
+            f" {ms(-left_ns)} before on {voter}'s own clock when {vote_at}, and the lease"
             f" lived on {lived}"
         )
     return Finding(

@@ -67,6 +67,11 @@ class OracleResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     figures: dict[str, int | float] = {}
     reason: str | None = None
 
+    @property
+    def sentence(self) -> str:
+        """What it said first; empty of one that had nothing to say."""
+        return self.reason or (self.findings[0].sentence if self.findings else "")
+
 
 def unavailable(name: str, kind: str, reason: str) -> OracleResult:
     """Return the answer of an oracle that cannot judge."""
