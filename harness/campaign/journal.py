@@ -61,6 +61,26 @@ def fresh(store: Path) -> Path:
     raise AssertionError
 
 
+def rows_in(lines: bytes, path: Path) -> tuple[Row, ...]:
+    """Return the rows of whole lines, one a run: the later of one that was cut short first.
+
+    Raises `NotARun` with the line of what is no row, or names what is no run of this campaign.
+    """
+    rows: dict[tuple[str, int], Row] = {}
+    for number, line in enumerate(lines.splitlines(), start=1):
+        try:
+            row = msgspec.json.decode(line, type=Row)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise NotARun(f"{path}:{number}: {error}") from error
+        if row.run is not None and RUN.fullmatch(row.run) is None:
+            raise NotARun(f"{path}:{number}: {row.run!r} is no run of this campaign")
+        run = row.name, row.seed
+        if run not in rows or rows[run].interrupted:
+            rows.pop(run, None)
+            rows[run] = row
+    return tuple(rows.values())
+
+
 class Journal:
     """The journal of one campaign, open for as long as it runs. Raises `StoreError`."""
 
@@ -86,17 +106,8 @@ class Journal:
         data = read_bounded(self._path, bytes_max=ROWS_MAX_BYTES)
         whole = data.rfind(b"\n") + 1
         os.ftruncate(self._descriptor, whole)
-        rows: dict[tuple[str, int], Row] = {}
-        for number, line in enumerate(data[:whole].splitlines(), start=1):
-            try:
-                row = msgspec.json.decode(line, type=Row)
-            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-                raise NotARun(f"{self._path}:{number}: {error}") from error
-            if row.run is not None and RUN.fullmatch(row.run) is None:
-                raise NotARun(f"{self._path}:{number}: {row.run!r} is no run of this campaign")
-            if not row.interrupted:  # it is run again
-                rows.setdefault((row.name, row.seed), row)
-        return tuple(rows.values())
+        rows = rows_in(data[:whole], self._path)
+        return tuple(row for row in rows if not row.interrupted)  # those are run again
 
     def write(self, row: Row) -> None:
         """Put a row on the disk; a disk that refuses leaves whole lines only."""

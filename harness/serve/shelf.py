@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from harness.campaign.journal import CAMPAIGN, ROWS, ROWS_MAX_BYTES
+from harness.campaign.journal import CAMPAIGN, ROWS, ROWS_MAX_BYTES, rows_in
 from harness.campaign.row import Row
 from harness.store.errors import NotARun, StoreError
 from harness.store.files import open_regular, read_bounded
@@ -150,7 +150,7 @@ class Shelf:
         rows: tuple[Row, ...] = ()
         problem = None
         try:
-            rows = tuple(_rows(path / ROWS))
+            rows = _rows(path / ROWS)
         except NotARun as error:
             problem = str(error)
         changed_ns = _changed_ns(path / ROWS)
@@ -232,14 +232,10 @@ def _planned(plan: Path) -> tuple[dict[str, str], tuple[str, ...]]:
     return words, tuple(line[2:] for line in planted[1].decode(errors="replace").splitlines())
 
 
-def _rows(path: Path) -> Iterator[Row]:
-    """Yield the rows of a journal; a last line that was torn is none."""
+def _rows(path: Path) -> tuple[Row, ...]:
+    """Return the rows of a journal; a last line that was torn is none."""
     data = read_bounded(path, bytes_max=ROWS_MAX_BYTES)
-    for number, line in enumerate(data[: data.rfind(b"\n") + 1].splitlines(), start=1):
-        try:
-            yield msgspec.json.decode(line, type=Row)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise NotARun(f"{path}:{number}: {error}") from error
+    return rows_in(data[: data.rfind(b"\n") + 1], path)
 
 
 def details(run: RunDir) -> dict[str, Any]:

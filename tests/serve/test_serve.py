@@ -271,6 +271,17 @@ def test_a_campaign_shows_its_rows_and_links_what_was_kept(store: Path) -> None:
     assert "rows.jsonl:1" in get(store, "/").text
 
 
+def test_a_run_that_was_cut_short_and_made_again_is_one_row(tmp_path: Path) -> None:
+    place = tmp_path / "campaigns" / "20260101T000000"
+    place.mkdir(parents=True)
+    short = {"name": "mine", "seed": 1, "outcome": "unknown", "expected": "pass", "interrupted": True}
+    again = {"name": "mine", "seed": 1, "outcome": "pass", "expected": "pass"}
+    for rows, outcomes in (([short], {"unknown": 1}), ([short, again], {"pass": 1})):
+        (place / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        (campaign,) = Shelf(tmp_path).campaigns().values()
+        assert campaign.outcomes == outcomes
+
+
 def test_two_runs_are_compared_by_where_they_differ(store: Path) -> None:
     answer = get(store, "/compare", "one=runs/one&other=runs/two")
     assert answer.status == 200
