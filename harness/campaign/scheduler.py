@@ -153,7 +153,7 @@ class Scheduler:
         row = made.row
         if row.run is None or not made.files:
             return row
-        directory = RunDir(_new(self._store, row.run))
+        directory = RunDir(_place(self._store, row))
         if not directory.verdict.exists():
             last = directory.verdict.name
             for name, data in sorted(made.files.items(), key=lambda file: (file[0] == last, file[0])):
@@ -175,17 +175,14 @@ class Scheduler:
         self._client.close()
 
 
-def _new(store: Path, name: str) -> Path:
-    """Return a directory for a run: simulated ones have one name and are one, others may meet."""
-    path, number = store / name, 1
-    while (path / "plan.yaml").exists() and not _simulated(name):
+def _place(store: Path, row: Row) -> Path:
+    """Return a directory for a run: simulated ones of one name are one, others may meet."""
+    assert row.run is not None, "it was kept"
+    path, number = store / row.run, 1
+    while not row.virtual_s and (path / "plan.yaml").exists():
         number += 1
-        path = store / f"{name}-{number}"
+        path = store / f"{row.run}-{number}"
     return path
-
-
-def _simulated(name: str) -> bool:
-    return re.fullmatch(r"[0-9a-f]{12}", name) is not None
 
 
 def _moved(name: str, data: bytes, before: str, after: str) -> bytes:

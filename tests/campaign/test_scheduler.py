@@ -229,6 +229,25 @@ def test_a_run_that_travelled_says_where_it_lies_now(tmp_path: Path) -> None:
     assert json.loads((place / name / "verdict.json").read_text())["run"] == f"{place}/{name}"
 
 
+def test_a_simulated_run_that_travels_twice_lies_in_one_place(tmp_path: Path) -> None:
+    row = Row(
+        name="right",
+        seed=0,
+        outcome=Outcome.VIOLATION,
+        expected=Outcome.PASS,
+        run="0123456789ab",
+        virtual_s=9.0,
+    )
+    files = {"verdict.json": b"{}", "plan.yaml": b"p"}
+    workers = Scheduler(Told(hand.Made(row=row, store="/s", files=files)), tmp_path)
+    for _ in range(2):
+        workers.start(Job(ENTRIES[0], 0))
+        ((_, told),) = workers.ended()
+        assert isinstance(told, Row)
+        assert told.run == "0123456789ab"
+    assert [each.name for each in tmp_path.iterdir()] == ["0123456789ab"]
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_five_hundred_runs_come_to_the_same_on_a_cluster_that_loses_a_worker(
