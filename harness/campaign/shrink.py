@@ -311,13 +311,23 @@ def _lighter(plan: Plan) -> Iterator[dict[str, object]]:
     if plan.nodes > 3:
         yield {"nodes": 3, "clients": min(plan.clients, seats_min(3) + 3)}
         yield {"nodes": 5}
+    yield from simpler_load(plan)
+    yield from lower_rates(plan, 20, 50, 100, 200, 400)
+
+
+def simpler_load(plan: Plan) -> Iterator[dict[str, object]]:
+    """Yield what makes a load simpler: one key, one way to read, no client beyond those it must have."""
     if plan.keys > 1:
         yield {"keys": 1}
     if plan.readindex_one_in:
         yield {"readindex_one_in": 0}
     if plan.clients > seats_min(plan.nodes):
         yield {"clients": seats_min(plan.nodes)}
-    for rate in (20, 50, 100, 200, 400):
+
+
+def lower_rates(plan: Plan, *rates: int) -> Iterator[dict[str, object]]:
+    """Yield those of ``rates`` that are less than a plan has; 0 is as fast as it goes."""
+    for rate in rates:
         if plan.rate > rate or not plan.rate:
             yield {"rate": rate}
 

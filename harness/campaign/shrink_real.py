@@ -18,13 +18,12 @@ import msgspec
 
 from harness.plan.plan import Plan, ScheduleFrom
 from harness.plan.schedules import dumped, of_plan
-from harness.run.generator import seats_min
 from nemesis import Episode, Schedule
 from nemesis.schedule import ScheduleError
 
 from .rate import Known, Question, Rate
 from .reduce import reduced
-from .shrink import NotReproduced
+from .shrink import NotReproduced, lower_rates, simpler_load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -257,12 +256,5 @@ class _Shrinking:
 
 def _lighter(plan: Plan) -> Iterator[dict[str, object]]:
     """Yield what makes a load lighter; of rates the first that shows it is enough."""
-    if plan.keys > 1:
-        yield {"keys": 1}
-    if plan.readindex_one_in:
-        yield {"readindex_one_in": 0}
-    if plan.clients > seats_min(plan.nodes):
-        yield {"clients": seats_min(plan.nodes)}
-    for rate in (200, 50):
-        if plan.rate > rate or not plan.rate:
-            yield {"rate": rate}
+    yield from simpler_load(plan)
+    yield from lower_rates(plan, 200, 50)
