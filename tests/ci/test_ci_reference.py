@@ -42,7 +42,9 @@ def test_an_example_is_yaml_and_its_commands_are_lanterns(
     file = arguments[0]
     assert (ROOT / file).is_file()
     ran: list[Any] = []
-    monkeypatch.setattr("harness.cli.campaign.Campaign.run", lambda self: ran.append(self._wanted))
+    monkeypatch.setattr(
+        "harness.cli.campaign.Campaign.run", lambda self, _workers: ran.append(self._wanted)
+    )
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(campaign, [str(ROOT / file), *arguments[1:]], obj=Output())
     assert done.exception is None, done.output
