@@ -1,6 +1,7 @@
 """What a summary shows, as one frozen value: the seam between a run and every way to print it.
 
-A run fills it once (`harness.report.of_run`); the terminal renders it today, other reports may later.
+A run fills it as it ends (`harness.run.result`), a report from the verdict that was saved
+(`harness.report.saved`); `summary` lays it out for the terminal and for a report's tables.
 Text in here is raw: whoever renders escapes it. Stamps are nanoseconds from the run's origin.
 """
 
@@ -68,7 +69,7 @@ class OracleLine(msgspec.Struct, frozen=True):
 class RunView(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a summary of one run shows.
 
-    ``operations``: function -> how it ended -> count. ``stall``: the longest time without any
+    ``operations``: function -> how it ended -> count. ``stall_ns``: the longest time without any
     operation that succeeded, as (length, start). ``claims``: what the policy promises to have
     exercised, with its counts, and ``units`` what some of them are measured in. ``planted``: what is
     known to be wrong with the target because it was put there, which convicts nobody of anything.

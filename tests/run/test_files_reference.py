@@ -40,4 +40,5 @@ def test_a_run_leaves_nothing_that_is_not_explained(tmp_path: Path) -> None:
     assert [key for key in injected if f"{key}:" not in TEXT] == []
     start_ns, end_ns = injected["load_ns"]
     assert start_ns > 0
+    assert injected["faults"]
     assert all(start_ns <= fault["asked_ns"] <= end_ns for fault in injected["faults"])
