@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -17,6 +18,11 @@ def command(argument_0: str | None = None) -> str:
     if started.name != NAME or (found is not None and _same(Path(found), started)):
         return NAME
     return str(started)
+
+
+def replaying(run: str) -> str:
+    """Return the command that runs a saved run once more."""
+    return shlex.join([command(), "replay", run])
 
 
 def _same(one: Path, other: Path) -> bool:

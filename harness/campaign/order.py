@@ -93,8 +93,3 @@ class Order:
         if not self._by_time:
             return (name.started,)
         return (min(name.started, 1), name.charged_s, name.started)
-
-    @property
-    def unseen(self) -> tuple[str, ...]:
-        """Names that nothing was started of."""
-        return tuple(name for name, told in self._names.items() if not told.started)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
 from checker.events import EventType
@@ -35,7 +34,7 @@ def told(found: Shrunk, directory: str) -> Iterator[str]:
         yield f"  {time_ns / 1e9:8.3f} s  {plain(line)}"
     yield plain(found.judged.reason or "")
     yield f"run     {directory}"
-    yield f"replay  {shlex.join([program.command(), 'replay', directory])}"
+    yield f"replay  {program.replaying(directory)}"
 
 
 def _fault(fault: Injected) -> str:

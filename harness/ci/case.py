@@ -9,7 +9,6 @@ known is skipped: it is seen, and fails nothing.
 
 from __future__ import annotations
 
-import shlex
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -117,7 +116,7 @@ def of_run(told: Mapping[str, Any], *, suite: str, name: str, seconds: float | N
 
 def of_row(row: Row) -> Case:
     """Return the case of one run of a campaign; ``row.run`` is the path of its directory."""
-    again = None if row.run is None else shlex.join([program.command(), "replay", row.run])
+    again = None if row.run is None else program.replaying(row.run)
     return Case(
         suite=row.name,
         name=f"seed {row.seed}",

@@ -80,7 +80,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
         )
         if convicting is None:
             return None
-        sentence = _sentence(convicting)
+        sentence = convicting.sentence
         return {"kind": convicting.kind, "key": None, "operations": [], "sentence": sentence}
 
     def lines(self) -> Iterator[str]:
@@ -95,7 +95,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
             counts = (f"{claim} {amount(n, self.units.get(claim))}" for claim, n in self.claims.items())
             yield from told(f"exercised: {', '.join(counts)}")
         for each in self.oracles:
-            said = f"  {plain(_sentence(each), chars_max=_CHARS_MAX)}".rstrip()
+            said = f"  {plain(each.sentence, chars_max=_CHARS_MAX)}".rstrip()
             yield from told(f"oracle {plain(each.name)}: {each.outcome.value}{said}")
         for note in self.notes:
             yield from told(f"note: {plain(note)}")
@@ -175,7 +175,3 @@ def _faults(run: RunDir) -> tuple[list[FaultWindow], tuple[str, ...]]:
         return injected.windows(injected.read(data, name=str(run.schedule))), ()
     except StoreError as error:
         return [], (f"which faults were in force is not known: {error}",)
-
-
-def _sentence(result: OracleResult) -> str:
-    return result.reason or (result.findings[0].sentence if result.findings else "")

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from .output import Output
 
 ENGINE_SOCKET: Final = Path("/var/run/docker.sock")
-STORE: Final = Path("runs")
 
 
 @click.command()
@@ -40,7 +39,8 @@ def heal(output: Output, /, run_id: str | None, *, dry: bool, as_json: bool) -> 
     found = (*containers, *_processes(run_id, dry=dry))
     if run_id is not None and not found and not _recorded(run_id):
         raise click.BadParameter(
-            f"there is no run '{plain(run_id)}', neither under way nor recorded here or in {STORE}/",
+            f"there is no run '{plain(run_id)}', neither under way nor recorded here or in"
+            f" {options.STORE}/",
             param_hint="--run",
         )
     outcome = Outcome.HARNESS_FAILURE if any(each.failed for each in found) else Outcome.PASS
@@ -58,7 +58,7 @@ def heal(output: Output, /, run_id: str | None, *, dry: bool, as_json: bool) -> 
 
 def _recorded(run: str) -> bool:
     """Tell whether a run of this name left its directory where runs are kept."""
-    for place in (Path(run), STORE / run):
+    for place in (Path(run), options.STORE / run):
         try:
             existing(place)
         except NotARun:

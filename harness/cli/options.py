@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 INITIAL_CHARS_SHOWN: Final = 60
 
 FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+STORE: Final = Path("runs")
+"""Where run directories are made and found, if nobody says otherwise."""
+
 COUNT: Final = click.IntRange(min=1)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -23,8 +22,6 @@ from . import options
 
 if TYPE_CHECKING:
     from .output import Output
-
-STORE: Final = Path("runs")
 
 
 @click.command()
@@ -77,11 +74,11 @@ def unpack(output: Output, /, file: Path, *, directory: Path | None, as_json: bo
     too much) is refused, and nothing in it is acted on: see --trust of run, replay and shrink.
     """
     try:
-        path, manifest = unpack_run(file, store=STORE, out=directory)
+        path, manifest = unpack_run(file, store=options.STORE, out=directory)
         ran_on = _ran_on(path)
     except NotARun as error:
         raise click.UsageError(str(error)) from error
-    again = shlex.join([program.command(), "replay", str(path)])
+    again = program.replaying(str(path))
     if as_json:
         output.json(
             {

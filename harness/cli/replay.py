@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from harness.plan.plan import Plan
 
     from .output import Output
-
-STORE: Final = Path("runs")
 
 
 class _Ran(msgspec.Struct):
@@ -110,7 +108,7 @@ def replay(
 def _try(plan: Plan, directory: RunDir, output: Output, *, exact: bool) -> tuple[dict[str, Any], bool]:
     """Return what came of one try, and whether a signal cut it short."""
     if plan.on is not Place.SIM:
-        result = run_plan(plan, store_dir=STORE, say=output.story)
+        result = run_plan(plan, store_dir=options.STORE, say=output.story)
         told: dict[str, Any] = {
             "outcome": result.outcome.value,
             "kind": (result.json["violation"] or {}).get("kind"),

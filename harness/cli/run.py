@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec.structs import replace
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from harness.outcome import Outcome
 
     from .output import Output
-
-STORE: Final = Path("runs")
 
 
 @click.command()
@@ -84,7 +82,7 @@ def run(
         plan = plan_from(plan_file, given, schedule_file=schedule, trust=_trust(plan_file, trust))
     except (PlanError, NotARun) as error:
         raise click.UsageError(str(error)) from error
-    result = run_plan(plan, store_dir=STORE, out=out, say=output.story)
+    result = run_plan(plan, store_dir=options.STORE, out=out, say=output.story)
     told = write_report(output, Path(result.directory))
     publish(result.outcome, [case_of(plan, result)], say=output.story)
     if as_json:

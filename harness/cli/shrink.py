@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
     from harness.run.result import RunResult
 
     from .output import Output
-
-STORE: Final = Path("runs")
 
 
 @click.command("shrink")
@@ -97,7 +94,7 @@ def _simulated(output: Output, plan: Plan, *, out: Path | None, as_json: bool) -
     output.story(f"looking for less than {plan.time_s:g} s of load that show it in virtual time")
     found = shrink(plan, say=output.story, show=now_and_then(output.story))
     outcome = Outcome.INTERRUPTED if found.interrupted else Outcome.PASS
-    result = keep(found.recording, found.judged, store_dir=STORE, out=out)
+    result = keep(found.recording, found.judged, store_dir=options.STORE, out=out)
     if as_json:
         output.json(
             {
@@ -108,7 +105,7 @@ def _simulated(output: Output, plan: Plan, *, out: Path | None, as_json: bool) -
                 "kind": found.judged.kind,
                 "sentence": found.judged.reason,
                 "run": result.directory,
-                "replay": shlex.join([program.command(), "replay", result.directory]),
+                "replay": program.replaying(result.directory),
             }
         )
     else:
@@ -128,7 +125,7 @@ def _real(output: Output, plan: Plan, *, out: Path | None, budget: str | None, a
     def attempt(candidate: Plan) -> Try:
         if ends_s is not None and time.monotonic() > ends_s:
             raise Stopped("the budget was over")
-        result = run_plan(candidate, store_dir=STORE)
+        result = run_plan(candidate, store_dir=options.STORE)
         if result.interrupted:
             RunDir(Path(result.directory)).remove()
             raise KeyboardInterrupt
@@ -144,7 +141,7 @@ def _real(output: Output, plan: Plan, *, out: Path | None, budget: str | None, a
         out.parent.mkdir(parents=True, exist_ok=True)
         directory = directory.rename(out)
     outcome = Outcome.INTERRUPTED if found.stopped == "interrupted" else Outcome.PASS
-    again = shlex.join([program.command(), "replay", str(directory)])
+    again = program.replaying(str(directory))
     if as_json:
         output.json(
             {"outcome": outcome.value, **_as_json(found), "run": str(directory), "replay": again}

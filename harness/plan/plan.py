@@ -23,9 +23,6 @@ from targets.target import Place, Setup
 
 from .script import Scripted
 
-PLAN_SCHEMA: Final = 1
-
-Count = Annotated[int, msgspec.Meta(ge=1)]
 Many = Annotated[int, msgspec.Meta(ge=0)]
 Duration = Annotated[int, msgspec.Meta(ge=0, le=86_400 * SECOND)]
 Word = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=60)]

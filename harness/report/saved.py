@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from checker.conviction import Certainty, Conviction
+from checker.conviction import Conviction
 from checker.operations import Operation
 from checker.oracles.result import OracleResult
 from checker.values import show
@@ -128,8 +128,7 @@ def view_of(said: Told, *, title: str, units: Mapping[str, str], directory: str)
         stall_ns=None,
         keys=_words(said.keys),
         oracles=tuple(
-            OracleLine(name, each.outcome.value, sentence_of(each))
-            for name, each in said.oracles.items()
+            OracleLine(name, each.outcome.value, each.sentence) for name, each in said.oracles.items()
         ),
         claims=said.exercised,
         proof=None if said.violation is None else _proof(said.violation),
@@ -142,16 +141,6 @@ def view_of(said: Told, *, title: str, units: Mapping[str, str], directory: str)
         directory=directory,
         replay=said.replay,
     )
-
-
-def sentence_of(result: OracleResult) -> str:
-    """Return what an oracle said first."""
-    return result.reason or (result.findings[0].sentence if result.findings else "")
-
-
-def certain(said: Told) -> tuple[Conviction, ...]:
-    """Return what convicts a rule for certain."""
-    return tuple(each for each in said.convictions if each.certainty is Certainty.CERTAIN)
 
 
 def _words(keys: Mapping[str, KeyWord]) -> dict[str, int] | None:

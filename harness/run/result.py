@@ -72,12 +72,7 @@ def result_of(
         stall_ns=figures.largest_stall(history, load_ns) if history is not None else None,
         keys=words_of_keys(judged.report) if judged.complete or judged.report is not None else None,
         oracles=tuple(
-            OracleLine(
-                told.name,
-                told.outcome.value,
-                told.reason or (told.findings[0].sentence if told.findings else ""),
-            )
-            for told in judged.oracles
+            OracleLine(told.name, told.outcome.value, told.sentence) for told in judged.oracles
         ),
         claims=judged.exercised if judged.complete else None,
         proof=proof,

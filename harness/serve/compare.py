@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from targets.clock import MS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROWS_MAX: Final = 200
-LATE_NS: Final = 1e6
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -124,7 +125,7 @@ def _nested(said: Any) -> dict[str, str]:
 
 
 def _ms(value: Any) -> str:
-    return f"{value / LATE_NS:.2f} ms" if isinstance(value, int | float) else "?"
+    return f"{value / MS:.2f} ms" if isinstance(value, int | float) else "?"
 
 
 def _mapping(value: Any) -> Mapping[Any, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import zipfile
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
@@ -18,6 +18,7 @@ from .errors import NotARun, Refused, StoreError
 from .files import FILE_MODE, list_real, open_regular, trouble
 from .packing import (
     BY_NODE,
+    CHUNK_BYTES,
     ENVIRONMENT,
     FILE_MAX_BYTES,
     FILES_MAX,
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .rundir import RunDir
-
-CHUNK_BYTES: Final = 1 << 20
 
 
 def pack(run: RunDir, file: Path, *, environment: bytes) -> Manifest:
@@ -135,13 +134,13 @@ def _copy(
         )
     digest = hashlib.sha256()
     with pack.open(entry(name, size_bytes=size), "w") as target:
-        for chunk in chunks(source, size):
+        for chunk in _chunks(source, size):
             digest.update(chunk)
             target.write(chunk)
     return Packed(size, digest.hexdigest())
 
 
-def chunks(source: BinaryIO, size: int) -> Iterator[bytes]:
+def _chunks(source: BinaryIO, size: int) -> Iterator[bytes]:
     """Yield exactly ``size`` bytes; raise `NotARun` if there are fewer."""
     while size:
         chunk = source.read(min(CHUNK_BYTES, size))

@@ -38,6 +38,7 @@ FILE_MAX_BYTES: Final = 1 << 30
 WHOLE_MAX_BYTES: Final = 2 << 30
 MANIFEST_MAX_BYTES: Final = 256 << 10
 LOG_MAX_BYTES: Final = 4 << 20
+CHUNK_BYTES: Final = 1 << 20
 FILES_MAX: Final = 100
 DIRECTORY_MAX_BYTES: Final = 64 << 10
 RATIO_MAX: Final = 200

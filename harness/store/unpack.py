@@ -19,6 +19,7 @@ from .errors import NotAPack, Refused, StoreFull
 from .files import make_directory, open_new, open_regular, trouble, write_all
 from .packing import (
     BY_NODE,
+    CHUNK_BYTES,
     END_BYTES,
     MANIFEST,
     WHOLE_MAX_BYTES,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from .packing import Manifest
 
 ALWAYS: Final = ("evidence", "logs")
-CHUNK_BYTES: Final = 1 << 20
 SPARE_BYTES: Final = 16 << 20
 _BROKEN: Final = (
     zipfile.BadZipFile,
