@@ -25,7 +25,7 @@ def _stalls_only(view: ClockView) -> Anomaly | None:
         wall_ns=view.before.wall_ns + view.now.mono_ns - view.before.mono_ns,
         boot_ns=None,
     )
-    return notice_anomaly(msgspec.structs.replace(view, now=still))
+    return notice_anomaly(msgspec.structs.replace(view, now=still, slept_ns=0))
 
 
 def _as_sure_as_then(view: Elapsed) -> Span:
