@@ -11,6 +11,7 @@ import ctypes
 import multiprocessing
 import os
 import signal
+import threading
 from collections import deque
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -98,6 +99,7 @@ class Cores:
         self._jobs = jobs
         self._pool = self._made()
         self._flying: dict[Future[Row], Job] = {}
+        self._ending: threading.Thread | None = None
 
     def _made(self) -> ProcessPoolExecutor:
         context = multiprocessing.get_context("spawn")
@@ -125,7 +127,8 @@ class Cores:
 
     def stop(self) -> list[tuple[Job, Row | Lost]]:
         """Ask the workers to end; their runs heal what they must."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._ending = threading.Thread(target=self.close)  # a pool is waited for once or never
+        self._ending.start()
         for worker in multiprocessing.active_children():
             worker.terminate()
         return list(self._by_themselves())
@@ -137,7 +140,10 @@ class Cores:
 
     def close(self) -> None:
         """Wait for the workers to be gone."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        if self._ending is None or self._ending is threading.current_thread():
+            self._pool.shutdown(wait=True, cancel_futures=True)
+        else:
+            self._ending.join()
 
 
 def _row(future: Future[Row]) -> Row | Lost:

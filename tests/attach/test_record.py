@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +22,7 @@ from targets.host.procfs import Identity
 from targets.host.runtime import MANIFEST, Manifest, Runtime
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
 NOBODY = Identity(1 << 30, 1)
 
@@ -94,10 +96,17 @@ def test_what_the_engine_of_another_machine_froze_it_thaws(
     assert not (left / ATTACHED).exists()
 
 
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A directory whose path leaves room for a socket's, which pytest's own may not."""
+    with tempfile.TemporaryDirectory(prefix="l") as place:
+        yield Path(place)
+
+
 def test_two_runs_do_not_make_faults_on_one_container(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    short: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runtime, "bases", lambda: (tmp_path,))
+    monkeypatch.setattr(runtime, "bases", lambda: (short,))
 
     def begun(name: str, *containers: str) -> Runtime:
         directory = Runtime(name)

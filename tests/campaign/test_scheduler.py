@@ -45,7 +45,7 @@ def cluster() -> Iterator[Any]:
         "distributed", reason="the extra is missing: pip install '.[dask]'"
     )
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
+        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1"
     ) as made:
         yield made
 

@@ -61,10 +61,10 @@ def test_what_a_failure_does_not_need_of_its_plan_is_left_out(found: Shrunk) -> 
 
 
 def test_operations_of_locks_are_written_down_and_happen_again(tmp_path: Path) -> None:
-    wanted = {"on": "sim", "workload": "lock", "time": 2.0, "rate": 100, "faults": "none"}
+    wanted = {"on": "sim", "workload": "lock", "time": 3.0, "rate": 100, "faults": "none", "seed": 1}
     plan = plan_from(None, wanted | {"allow": ("not-exercised",)})
     drawn = simulate(plan)
-    listed = explicit(plan, (), operations_of(drawn), time_ns=2 * SECOND)
+    listed = explicit(plan, (), operations_of(drawn), time_ns=3 * SECOND)
     file = tmp_path / "plan.yaml"
     file.write_bytes(dump(listed))
     assert plan_from(file, {}) == listed

@@ -17,7 +17,7 @@ def test_a_violation_packed_and_unpacked_elsewhere_is_the_same_run(lantern: Lant
     assert lantern("run", *SIM, "--out", "found").returncode == 1
     done = lantern("pack", "found")
     assert done.returncode == 0, done.stderr
-    assert b"found.lantern.zip: 8 files" in done.stdout
+    assert b"found.lantern.zip: 9 files" in done.stdout
     again = lantern("pack", "found/", "other.zip", "--json")
     assert again.returncode == 0, again.stderr
     file = lantern.place / "found.lantern.zip"
@@ -35,7 +35,8 @@ def test_a_violation_packed_and_unpacked_elsewhere_is_the_same_run(lantern: Lant
     judged = lantern("check", "there", "--json")
     assert judged.returncode == 1
     shown = lantern("unpack", "found.lantern.zip")
-    assert b"runs/found: 8 files\nran on lantern " in shown.stdout
+    assert b"runs/found: 9 files\n" in shown.stdout
+    assert b"\nran on lantern " in shown.stdout
     assert Path(lantern.place, "runs/found/history.jsonl").exists()
 
 
