@@ -9,7 +9,9 @@ from __future__ import annotations
 import gc
 import os
 import subprocess
+import tempfile
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -81,6 +83,13 @@ def _no_engine() -> str | None:
     except (OSError, subprocess.SubprocessError) as error:
         return f"no Docker engine answers ({type(error).__name__}): .ci/engine.sh starts one"
     return None
+
+
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A directory whose path leaves room for that of a socket, as a worker's of pytest may not."""
+    with tempfile.TemporaryDirectory(prefix="l") as place:
+        yield Path(place)
 
 
 @pytest.fixture

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +20,7 @@ from targets.host.procfs import Identity
 from targets.host.runtime import MANIFEST, Manifest, Runtime
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pathlib import Path
 
 NOBODY = Identity(1 << 30, 1)
 
@@ -96,13 +94,6 @@ def test_what_the_engine_of_another_machine_froze_it_thaws(
     assert not (left / ATTACHED).exists()
 
 
-@pytest.fixture
-def short() -> Iterator[Path]:
-    """A directory whose path leaves room for a socket's, which pytest's own may not."""
-    with tempfile.TemporaryDirectory(prefix="l") as place:
-        yield Path(place)
-
-
 def test_two_runs_do_not_make_faults_on_one_container(
     short: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,9 +107,8 @@ def test_two_runs_do_not_make_faults_on_one_container(
     first = begun("first", "blue", "green")
     record.check_alone(first)
     record.check_alone(begun("second", "red"))
-    third = begun("third", "red", "green")
-    with pytest.raises(TargetError, match="run first makes faults on container green already"):
+    third = begun("third", "blue", "green")
+    with pytest.raises(TargetError, match="run first makes faults on container"):
         record.check_alone(third)
     first.remove()
-    with pytest.raises(TargetError, match="run second"):
-        record.check_alone(third)
+    record.check_alone(third)

@@ -46,11 +46,11 @@ asyncio.run(run())
 
 
 @pytest.fixture
-def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def base(short: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Look for runtime directories in one place of our own."""
-    monkeypatch.setattr(runtime, "bases", lambda: (tmp_path,))
+    monkeypatch.setattr(runtime, "bases", lambda: (short,))
     monkeypatch.setattr(runtime, "_has_room", lambda _path: True)
-    return tmp_path
+    return short
 
 
 @pytest.fixture
