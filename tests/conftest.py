@@ -41,7 +41,7 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give the tests that share this host's engine, ports or processes one worker each, in turn.
 
-    `make test` runs three workers: real clusters mostly wait, and the pure tests fill the time. Two
+    `make test` runs four workers: real clusters mostly wait, and the pure tests fill the time. Two
     tests of one group are never at once.
     """
     for item in items:
