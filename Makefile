@@ -13,7 +13,7 @@ run: $(READY)
 	@$(BIN)/lantern run $(ARGS)
 
 test: $(READY)
-	@$(BIN)/pytest -n 4 --dist loadgroup $(ARGS)
+	@$(BIN)/pytest -n 3 --dist worksteal $(ARGS)
 
 check: $(READY)
 	@$(BIN)/ruff check .

@@ -37,24 +37,6 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     return report
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give the tests that share this host's engine, ports or processes one worker each, in turn.
-
-    `make test` runs four workers: real clusters mostly wait, and the pure tests fill the time. Two
-    tests of one group are never at once.
-    """
-    for item in items:
-        if item.get_closest_marker("processes") is not None:
-            item.add_marker(pytest.mark.xdist_group(_group(item)))
-
-
-def _group(item: pytest.Item) -> str:
-    if "engine" in getattr(item, "fixturenames", ()) or "docker" in item.nodeid:
-        return "containers"
-    return "catalog" if item.path.parent.name == "catalog" else "processes"
-
-
 @pytest.fixture(scope="session")
 def engine() -> None:
     """A Docker engine that answers, on this host, to root; else the reason why a test is skipped."""
