@@ -21,6 +21,7 @@ import msgspec
 
 from harness.outcome import Outcome
 from harness.plan import PlanError
+from harness.run.stop import undisturbed
 from harness.store.errors import StoreError
 from harness.store.rundir import RunDir
 from targets.target import Place
@@ -186,11 +187,12 @@ class Campaign:
                 self._lost.append(job)
                 return
             row = failed(job, f"its worker died, and once more when it was alone: {row.how}")
-        self._journal.write(row)
-        self._order.ended(
-            row.name, row.seconds, violation=row.outcome is Outcome.VIOLATION and not row.interrupted
-        )
-        self._take(row)
+        with undisturbed():  # what the journal has is told, and the other way round
+            self._journal.write(row)
+            self._order.ended(
+                row.name, row.seconds, violation=row.outcome is Outcome.VIOLATION and not row.interrupted
+            )
+            self._take(row)
         if row.interrupted:  # the run took the signal, and it was meant for all of them
             raise KeyboardInterrupt
 

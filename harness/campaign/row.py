@@ -109,8 +109,15 @@ def _simulated(job: Job, plan: Plan, store: Path) -> Row:
         there = rundir.RunDir(store / recording.name)
         if not there.verdict.exists():  # an equal run is the same, to the byte
             there.remove()  # what a worker left that was killed as it wrote
-            keep(recording, judged, store_dir=store)
-        row = msgspec.structs.replace(row, run=recording.name)
+            try:
+                keep(recording, judged, store_dir=store)
+            except StoreError as error:
+                if row.outcome is not Outcome.VIOLATION:
+                    raise
+                # It is proved all the same, and the seed makes it again.
+                row = msgspec.structs.replace(row, reason=f"{row.reason} (not kept: {error})")
+        if there.verdict.exists():
+            row = msgspec.structs.replace(row, run=recording.name)
     return msgspec.structs.replace(
         row, kind=judged.kind, virtual_s=recording.virtual_ns / 1e9, exercised=judged.exercised
     )

@@ -62,3 +62,13 @@ class Stop:
             yield
         finally:
             self.wake = None
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Keep signals until the block is left, so that what belongs together is done together."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

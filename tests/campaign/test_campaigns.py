@@ -327,3 +327,16 @@ def test_a_longer_lease_costs_a_longer_silence() -> None:
     assert long.silent_p50_ns is not None
     assert short.silent_p50_ns < long.silent_p50_ns
     assert short.lease_share < long.lease_share
+
+
+def test_a_violation_that_finds_no_room_is_one_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise StoreFull("4 MB are free")
+
+    monkeypatch.setattr("harness.campaign.row.keep", full)
+    done = campaign(tmp_path, entry("m", Outcome.PASS, FOUND), seeds=1, jobs=1)
+    (row,) = done.rows
+    assert (row.outcome, row.run) == (Outcome.VIOLATION, None)
+    assert "not kept: 4 MB are free" in str(row.reason)
