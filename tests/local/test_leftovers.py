@@ -105,7 +105,7 @@ def test_a_node_that_somebody_else_signals_is_named(way: str, seen: str, tmp_pat
     ("patch", "seen"),
     [
         (NO_PYTHON, "n1 cannot be started: /no/such/python: No such file or directory"),
-        (LAME_PYTHON, "n1 ended with code 1 as it started: ModuleNotFoundError: No module named"),
+        (LAME_PYTHON, " ended with code 1 as it started: ModuleNotFoundError: No module named"),
         (TAKEN.format(place="local", who="node"), " ended with code 74 as it started: "),
         (TAKEN.format(place="host", who="gate"), "cannot be listened on: Address already in use"),
     ],
