@@ -12,15 +12,23 @@ def entry() -> None:
     """Hand over to the guarded command line; exit with 6, or 130, if it cannot even be imported."""
     try:
         from harness.cli.main import entry as guarded  # noqa: PLC0415 - inside the guard
-    except KeyboardInterrupt:
-        _end(130, "interrupted", "interrupted")
     except BaseException as error:  # noqa: BLE001 - a process's edge: never taken for a verdict
+        if interrupted(error):
+            _end(130, "interrupted", "interrupted")
         what = " ".join(f"{type(error).__name__}: {error}".split())
         place = getattr(sys.modules.get("harness"), "__path__", ())
         told = f" (the package harness is at {', '.join(place)})" if place else ""
         _end(6, "harness-failure", f"Lantern cannot be imported: {what}{told}")
     else:
         guarded()
+
+
+def interrupted(error: BaseException) -> bool:
+    """Tell a Ctrl-C, also one that was wrapped on its way: a class being made raises its own error."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, KeyboardInterrupt):
+        cause = cause.__cause__
+    return cause is not None
 
 
 def _end(code: int, outcome: str, sentence: str) -> None:

@@ -22,21 +22,25 @@ installed, also beside packages of others that are called as ours are.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from harness.plan import Plan
     from harness.run.result import RunResult
 
 MARKER: Final = "lantern"
 FIXTURE: Final = "lantern_run"
 NO_VERDICT: Final = {"unknown": ("unknown", "U"), "not-exercised": ("not exercised", "N")}
 """Outcomes with a word and a letter of their own."""
+ENDS: Final = ("pass", "violation", *NO_VERDICT)
+"""What may be expected of a run."""
 
 _TOLD: Final = pytest.StashKey[tuple[str, str]]()
 
@@ -65,50 +69,79 @@ def lantern_run(
     """Run what the marker says; give the result."""
     try:
         from harness.outcome import Outcome  # noqa: PLC0415 - only where a run is asked for
-        from harness.plan import PlanError, plan_from  # noqa: PLC0415
+        from harness.plan import PlanError  # noqa: PLC0415
         from harness.run.run import run  # noqa: PLC0415
         from harness.store.errors import StoreError  # noqa: PLC0415
         from harness.store.rundir import RunDir  # noqa: PLC0415
     except ImportError as error:
         place = ", ".join(getattr(sys.modules.get("harness"), "__path__", ()))
         where = f" (the package harness is at {place})" if place else ""
-        pytest.fail(f"Lantern cannot be imported: {error}{where}", pytrace=False)
-    file, keys = _asked(request.node)
-    expected, known = keys.pop("expect", "pass"), keys.pop("known", ())
-    if expected not in {"pass", "violation", *NO_VERDICT}:
-        pytest.fail(f"lantern: nobody expects a run to end as {expected!r}", pytrace=False)
+        sentence = f"Lantern cannot be imported: {error}{where}"
+        raise pytest.fail.Exception(sentence, pytrace=False) from None
     try:
-        plan = plan_from(file, keys)
-        result = run(plan, store_dir=_store(request.config, tmp_path_factory))
-    except (PlanError, StoreError) as error:
-        pytest.fail(f"lantern: {error}", pytrace=False)
+        asked = _asked(request.node)
+        result = run(asked.plan, store_dir=_store(request.config, tmp_path_factory))
+    except (PlanError, StoreError, MarkerError) as error:
+        raise pytest.fail.Exception(f"lantern: {error}", pytrace=False) from None  # one sentence
     if result.interrupted:
         raise KeyboardInterrupt
-    told = _told(result, expected, (known,) if isinstance(known, str) else tuple(known))
+    told = _told(result, asked)
     request.node.user_properties.append(("lantern", result.outcome.value))
-    if told is not None and told[0] == "error":
+    if told is not None and told[0] in {"error", *NO_VERDICT}:  # no word on the target: no failure
         pytest.fail(told[1], pytrace=False)
     if told is not None:
         request.node.stash[_TOLD] = told
     yield result
     if told is None and result.outcome in {Outcome.PASS, Outcome.NOT_EXERCISED}:
-        RunDir(Path(result.directory)).thin()
+        RunDir(result.directory).thin()
 
 
-def _asked(node: pytest.Item) -> tuple[Path | None, dict[str, Any]]:
-    """Return the plan file and the keys that the markers say; the closest one wins."""
+class MarkerError(Exception):
+    """What a marker says means nothing, in a sentence."""
+
+
+class Asked(NamedTuple):
+    """What the markers of a test say."""
+
+    plan: Plan
+    expected: str
+    known: tuple[str, ...]
+
+
+def _asked(node: pytest.Item) -> Asked:
+    """Return what the markers say, the closest one last; raise `MarkerError` and `PlanError`."""
+    from harness.campaign.matrix import RULE  # noqa: PLC0415 - only where a run is asked for
+    from harness.plan import plan_from  # noqa: PLC0415
+
     file: Path | None = None
     keys: dict[str, Any] = {}
     markers = list(node.iter_markers(MARKER))
     if not markers:
-        pytest.fail(f"{FIXTURE} runs what a marker says: @pytest.mark.{MARKER}(...)", pytrace=False)
+        raise MarkerError(f"{FIXTURE} runs what a marker says: @pytest.mark.{MARKER}(...)")
     for marker in reversed(markers):
         if len(marker.args) > 1:
-            pytest.fail(f"@pytest.mark.{MARKER} takes one plan file, the rest by name", pytrace=False)
+            raise MarkerError(f"@pytest.mark.{MARKER} takes one plan file, the rest by name")
         if marker.args:
-            file = node.path.parent / str(marker.args[0])
+            file = _file(marker.args[0], node.path.parent)
         keys |= marker.kwargs
-    return file, keys
+    expected, known = keys.pop("expect", "pass"), keys.pop("known", ())
+    if expected not in ENDS:
+        raise MarkerError(f"expect is one of {', '.join(ENDS)}, not {expected!r}")
+    rules = [known] if isinstance(known, str) else known
+    if not isinstance(rules, list | tuple | set | frozenset):
+        raise MarkerError(f"known is the id of a rule, such as L12, or a list of them, not {known!r}")
+    for rule in rules:
+        if not isinstance(rule, str) or RULE.fullmatch(rule) is None:
+            raise MarkerError(f"known: {rule!r} is no id of a rule, such as L12: see docs/rules.md")
+    return Asked(plan_from(file, keys, called=str), expected, tuple(rules))
+
+
+def _file(named: object, beside: Path) -> Path:
+    """Return the plan file that a marker names first, from beside the test."""
+    if not isinstance(named, str | os.PathLike):
+        sentence = f"what comes first in @pytest.mark.{MARKER} is a plan file, not {named!r}"
+        raise MarkerError(f"{sentence}; keys of a plan go by name")
+    return beside / Path(named)
 
 
 def _store(config: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -116,22 +149,27 @@ def _store(config: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> P
     return config.rootpath / named if named else tmp_path_factory.mktemp("lantern")
 
 
-def _told(result: RunResult, expected: str, known: tuple[str, ...]) -> tuple[str, str] | None:
+def _told(result: RunResult, asked: Asked) -> tuple[str, str] | None:
     """Return how a run that did not end as expected is shown, and what is said of it."""
-    from harness.ci.case import of_run  # noqa: PLC0415 - only where a run is asked for
-    from harness.outcome import Outcome  # noqa: PLC0415
-    from harness.run.convicted import only_known  # noqa: PLC0415
+    from msgspec.structs import replace  # noqa: PLC0415 - only where a run is asked for
 
-    said = "\n".join(of_run(result.json, suite="lantern", name="run").details())
-    shows = expected == Outcome.VIOLATION
+    from harness.ci.case import of_run  # noqa: PLC0415
+    from harness.outcome import Outcome  # noqa: PLC0415
+    from harness.run.convicted import broken_by, only_known, why_not_known  # noqa: PLC0415
+
+    case = of_run(result.json, suite="lantern", name="run")
+    if result.outcome is Outcome.VIOLATION:
+        case = replace(case, why_not_known=why_not_known(broken_by(result.json), asked.known))
+    said = "\n".join(case.details())
+    shows = asked.expected == Outcome.VIOLATION
     how = "error"
     match result.outcome:
-        case outcome if outcome.value == expected:
+        case outcome if outcome.value == asked.expected:
             return None
         case Outcome.VIOLATION:
-            how = "known" if only_known(result.json, known) else "failed"
+            how = "known" if only_known(broken_by(result.json), asked.known) else "failed"
         case outcome if outcome is Outcome.PASS or (shows and outcome is Outcome.NOT_EXERCISED):
-            how, said = "failed", f"expectation missed, {expected} was expected: {said}"
+            how, said = "failed", f"expectation missed, {asked.expected} was expected: {said}"
         case Outcome.UNKNOWN | Outcome.NOT_EXERCISED:
             how = result.outcome.value
     return how, said
@@ -154,7 +192,7 @@ def pytest_report_teststatus(
 ) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
     """Give a run without a verdict its own word; any other test has none of these properties."""
     outcome = dict(getattr(report, "user_properties", ())).get("lantern")  # collectors have none
-    if report.when != "call" or not report.failed or outcome not in NO_VERDICT:
+    if report.when != "setup" or not report.failed or outcome not in NO_VERDICT:
         return None
     word, letter = NO_VERDICT[str(outcome)]
     return word, letter, (word.upper(), {"yellow": True})

@@ -28,7 +28,11 @@ def _no_clock() -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """Limits of one check; None is no limit. ``jobs`` is how many processes may search."""
+    """Limits of one check; None is no limit. ``jobs`` is how many processes may search.
+
+    ``called_off`` is asked as often as the limits are: what it answers, in words, ends the check as if
+    it had run out, and what is decided by then stays so.
+    """
 
     time_s: float | None = None
     memory_bytes: int | None = None
@@ -36,16 +40,17 @@ class Budget:
     jobs: int = 1
     clock: Callable[[], float] = _no_clock
     memory: Callable[[], int] | None = None
+    called_off: Callable[[], str | None] | None = None
 
     def __post_init__(self) -> None:
         for name in ("time_s", "memory_bytes", "configurations_max"):
             limit = getattr(self, name)
-            if limit is not None and limit <= 0:
+            if limit is not None and not limit > 0:
                 raise ValueError(f"{name}={limit} leaves no room for anything")
         if self.time_s is not None and self.clock is _no_clock:
             raise ValueError(f"time_s={self.time_s} needs a clock, for instance time.monotonic")
-        if self.jobs < 1:
-            raise ValueError(f"jobs={self.jobs} is fewer than one")
+        if self.jobs < 1 or self.jobs != int(self.jobs):
+            raise ValueError(f"jobs={self.jobs} is no number of processes: 1 or more")
 
 
 class Meter:
@@ -72,6 +77,8 @@ class Meter:
     def spent(self) -> str | None:
         """Return what has run out, in words; None while there is some of everything."""
         budget = self.budget
+        if budget.called_off is not None and (reason := budget.called_off()) is not None:
+            return reason
         if budget.time_s is not None and self.elapsed_s() >= budget.time_s:
             return f"the time limit of {budget.time_s:g} s"
         if self._configurations_max is not None and self.configurations >= self._configurations_max:

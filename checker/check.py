@@ -12,10 +12,13 @@ from __future__ import annotations
 from itertools import compress
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from checker.budget import Budget, Meter
-from checker.conventions import Conventions, FailedCas, NilRead, Ties
+from checker.conventions import Conventions, FailedCas, NilRead, Ties, word
 from checker.errors import MalformedHistory
 from checker.events import EventType
+from checker.foreign import blamed
 from checker.judging import Judging
 from checker.models import MODELS, Model, detect
 from checker.part import divide
@@ -50,17 +53,20 @@ def check(  # noqa: PLR0913 - each is an option of the command line
 
     ``model`` is a name, "auto", or a `Model` of the caller's. ``initial`` is the object's state at the
     start, per key; None is the model's default (nil, 0, empty). ``nil_read`` and ``failed_cas`` override
-    what the history's format means. ``all_keys`` goes on after the first violation. ``paranoid`` replays
-    every linearization and judges every proof again by brute force. ``explain`` off leaves violations
-    without their proof: the verdict alone is cheaper.
-    Raises `MalformedHistory`, `ModelError`, and ValueError for an unknown model.
+    what the history's format means; these and ``ties`` may be given as their plain words. ``all_keys``
+    goes on after the first violation. ``paranoid`` replays every linearization and judges every proof
+    again by brute force. ``explain`` off leaves violations without their proof: the verdict alone is
+    cheaper.
+    Raises `MalformedHistory`, `ModelError`, and ValueError for an unknown model or word.
     """
     meter = Meter(budget or Budget())
     with uncollected():
         judge = chosen(history, model, nil_read=nil_read, failed_cas=failed_cas)
-        shares = divide(history, judge, judge.initial(initial), history.spans(ties))
-        judging = Judging(shares, meter, all_keys=all_keys, paranoid=paranoid, explain=explain)
-        judging.run()
+        spans = history.spans(ties)
+        with blamed(judge):
+            shares = divide(history, judge, judge.initial(initial), spans)
+            judging = Judging(shares, meter, all_keys=all_keys, paranoid=paranoid, explain=explain)
+            judging.run()
     verdicts = judging.verdicts()
     outcome = worst({verdict.outcome for verdict in verdicts})
     return Report(
@@ -78,12 +84,12 @@ def check(  # noqa: PLR0913 - each is an option of the command line
 def _conventions(
     told: Conventions, nil_read: NilRead | None, failed_cas: FailedCas | None
 ) -> Conventions:
-    return Conventions(
-        nil_read=nil_read or told.nil_read,
-        bare_failed_cas=failed_cas or told.bare_failed_cas,
-        mismatched_cas=failed_cas or told.mismatched_cas,
-        order_by_stamp=told.order_by_stamp,
-    )
+    if nil_read is not None:
+        told = msgspec.structs.replace(told, nil_read=word(NilRead, nil_read, name="nil_read"))
+    if failed_cas is not None:
+        means = word(FailedCas, failed_cas, name="failed_cas")
+        told = msgspec.structs.replace(told, bare_failed_cas=means, mismatched_cas=means)
+    return told
 
 
 def chosen(
@@ -97,10 +103,14 @@ def chosen(
 
 def _model(history: History, model: str | Model, conventions: Conventions) -> Model:
     if isinstance(model, Model):
+        if not getattr(model, "name", None):
+            raise ValueError(f"a model has a name: set {type(model).__name__}.name")
         return model
     name = detect(history) if model == "auto" else model
     if name not in MODELS:
-        raise ValueError(f"model {model!r} is none of auto, {', '.join(MODELS)}")
+        raise ValueError(
+            f"model {model!r} is none of auto, {', '.join(MODELS)}, and no Model that was made"
+        )
     return MODELS[name](conventions)
 
 
@@ -109,11 +119,12 @@ def _all_known(history: History, model: Model) -> None:
     if type(model) not in REGISTERS:
         return
     for code, kind in enumerate(history.kinds):
-        at = history.what.find(code)
-        if at >= 0 and kind.f not in model.functions:
+        if kind.f not in model.functions and (at := history.what.find(code)) >= 0:
             known = ", ".join(sorted(model.functions))
             raise _malformed(history, at, f"'{kind.f}' is no function of {model.name} ({known})")
     is_cas = bytes(kind.f == "cas" for kind in history.kinds).ljust(256, b"\0")
+    if 1 not in is_cas:
+        return
     places = history.what.translate(is_cas)
     pairs = list(compress(history.value, places))
     if not (_PAIRS.issuperset(map(type, pairs)) and {2}.issuperset(map(len, pairs))):

@@ -9,8 +9,23 @@ says.
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TypeVar
 
 import msgspec
+
+Word = TypeVar("Word", bound=StrEnum)
+
+
+def word(kind: type[Word], value: str, *, name: str) -> Word:
+    """Return the member of ``kind`` that the option ``name`` was given as, itself or its plain word.
+
+    A plain word equals a member and is none: whoever asks with ``is`` must have been here. Raises
+    ValueError for a word that is none, with those that are.
+    """
+    try:
+        return kind(value)
+    except ValueError:
+        raise ValueError(f"{name}={value!r} is none of {', '.join(kind)}") from None
 
 
 class Ties(StrEnum):
@@ -46,3 +61,16 @@ class Conventions(msgspec.Struct, frozen=True):
     bare_failed_cas: FailedCas = FailedCas.DROP
     mismatched_cas: FailedCas = FailedCas.ASSERT
     order_by_stamp: bool = True
+
+    def __post_init__(self) -> None:
+        for name, kind in _WORDS.items():
+            given = getattr(self, name)
+            if type(given) is not kind:
+                msgspec.structs.force_setattr(self, name, word(kind, given, name=name))
+
+
+_WORDS: dict[str, type[StrEnum]] = {
+    "nil_read": NilRead,
+    "bare_failed_cas": FailedCas,
+    "mismatched_cas": FailedCas,
+}

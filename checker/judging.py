@@ -35,8 +35,12 @@ if TYPE_CHECKING:
     from checker.part import Share
     from checker.zones.lower import Lowered
 
+_PASS = Outcome.PASS
+"""A member of an enumeration by its own name: to look it up takes as long as a step of a walk."""
+
 _WALKS_LOST_MAX = 2
-_OPEN_AT_ONCE_FEW = 0.6
+_OPEN_AT_ONCE_FEW = 0.35
+_SAMPLE = 100
 _BETWEEN_LOOKS_AT_THE_CLOCK = 10_000
 
 
@@ -62,15 +66,24 @@ class Judging:
         if self.shares and _can_walk(self.shares[0]):
             left.extend(self._walk())
         seen = {each.place for each in left}
-        for place, share in enumerate(self.shares):
-            if place in self._verdicts or place in seen:
-                continue
+        waiting = [
+            place
+            for place in range(len(self.shares))
+            if place not in self._verdicts and place not in seen
+        ]
+        for at, place in enumerate(waiting):
             reason = self._stop()
             if reason is not None:
-                self._conclude(place, Method.ZONES, Outcome.UNKNOWN, reason=reason)
-            else:
-                left.extend(self._decide(place, share))
+                self._leave(waiting[at:], reason)
+                break
+            left.extend(self._decide(place, self.shares[place]))
         self._search(left)
+
+    def _leave(self, places: Sequence[int], reason: str) -> None:
+        """Let keys that were not looked at be unknown."""
+        unknown, method = Outcome.UNKNOWN, Method.ZONES
+        for place in places:
+            self._conclude(place, method, unknown, reason=reason)
 
     def _decide(self, place: int, share: Share) -> list[Search]:
         """Decide a key without a search, or return the search that has to."""
@@ -92,18 +105,18 @@ class Judging:
         if _crowded(lowered, len(self.shares)) and self._all_by_zones(lowered):
             return
         columns = rows(self.shares, lowered)
-        lost_many = looked_at = 0
+        lost_many, looked_at, method = 0, 0, Method.WALK
         ways = walk(columns, lowered.start, lambda place: unknowns(self.shares[place], lowered))
         for place, way in enumerate(ways):
             share = self.shares[place]
             if isinstance(way, Lost):
                 lost_many += 1
                 yield from self._lost(place, share, way)
+                if lost_many > max(_WALKS_LOST_MAX, place // 2) or self._proved():
+                    return
             else:
-                self._along(place, share, partial(order, columns, way))
+                self._along(place, share, method, partial(order, columns, way))
             looked_at += len(share.positions)
-            if lost_many > max(_WALKS_LOST_MAX, place // 2) or (self.violations and not self.all_keys):
-                return
             if looked_at > _BETWEEN_LOOKS_AT_THE_CLOCK:
                 looked_at = 0
                 if self._stop() is not None:
@@ -116,21 +129,24 @@ class Judging:
         except DoesNotFit as wrong:
             if not self.all_keys:
                 place = [tag(share.key) for share in self.shares].index(wrong.key)
-                self._search(self._by_zones(place, self.shares[place]))
+                self._refute(place, self.shares[place], Method.ZONES)
             return True
         if fit and not self.paranoid:
+            method = Method.ZONES
             for place, share in enumerate(self.shares):
-                self._conclude(place, Method.ZONES, Outcome.PASS, witness=_by_zones_again(share))
+                self._along(place, share, method, partial(_by_zones_again, share))
         return fit
 
-    def _along(self, place: int, share: Share, witness: Callable[[], tuple[int, ...]]) -> None:
-        """Pass a key: ``witness`` is the way through it."""
+    def _along(
+        self, place: int, share: Share, method: Method, witness: Callable[[], tuple[int, ...]]
+    ) -> None:
+        """Pass a key that was looked at with others: ``witness`` is the way through it."""
         if self.paranoid:
             second_look.replay(share, witness())
         self._verdicts[place] = KeyVerdict(
             key=share.key,
-            outcome=Outcome.PASS,
-            method=Method.WALK,
+            outcome=_PASS,
+            method=method,
             operations=len(share.positions),
             witness=witness,
         )
@@ -139,16 +155,22 @@ class Judging:
         """Judge a key that the walk did not come through, at once; yield the search that has to."""
         if way is Lost.PERHAPS:
             yield from self._decide(place, share)
-        elif self.explain:
+        else:
+            self._refute(place, share, Method.WALK)
+
+    def _refute(self, place: int, share: Share, method: Method) -> None:
+        """Judge a key that fits no order, as it was found together with others: say why, if asked."""
+        if self.explain:
             self._search(self._decide(place, share))
         else:
             self.violations.append(Violation(key=share.key, operations=(), sentence="no order fits"))
-            self._conclude(place, Method.WALK, Outcome.VIOLATION)
+            self._conclude(place, method, Outcome.VIOLATION)
+
+    def _proved(self) -> bool:
+        return bool(self.violations) and not self.all_keys
 
     def _stop(self) -> str | None:
-        if self.violations and not self.all_keys:
-            return NOT_LOOKED_AT
-        return self.meter.spent()
+        return NOT_LOOKED_AT if self._proved() else self.meter.spent()
 
     def _by_zones(self, place: int, share: Share) -> list[Search]:
         """Decide a register, or return the search that has to."""
@@ -165,7 +187,7 @@ class Judging:
                     Method.ZONES,
                     Outcome.PASS,
                     seconds=seconds,
-                    witness=_by_zones_again(share),
+                    witness=partial(_by_zones_again, share),
                 )
             case Conflict():
                 violation = Violation(key=share.key, operations=(), sentence=decision.wrong.value)
@@ -282,26 +304,26 @@ def _can_walk(share: Share) -> bool:
 
 
 def _crowded(lowered: Lowered, keys: int) -> bool:
-    """Return whether there is no cas, and so much open at once on a key that zones are quicker."""
-    codes = lowered.codes
-    certain = codes.translate(IS_ROW)
-    if 1 in codes.translate(IS_PAIR) or Code.APPEND in codes or 1 not in certain:
+    """Return whether there is no cas, and so much open at once on a key that zones are quicker.
+
+    A sample tells: each n-th operation stands for n.
+    """
+    codes, calls = lowered.codes, lowered.calls
+    if 1 in codes.translate(IS_PAIR) or Code.APPEND in codes:
         return False
-    began, ended = list(compress(lowered.calls, certain)), list(compress(lowered.returns, certain))
-    span = max(ended) - min(began)
-    return sum(ended) - sum(began) > _OPEN_AT_ONCE_FEW * span * keys
+    step = 1 + len(codes) // _SAMPLE
+    certain = codes[::step].translate(IS_ROW)
+    began, ended = compress(calls[::step], certain), compress(lowered.returns[::step], certain)
+    span = calls[-1] - calls[0]
+    return step * (sum(ended) - sum(began)) > _OPEN_AT_ONCE_FEW * span * keys
 
 
-def _by_zones_again(share: Share) -> Callable[[], tuple[int, ...]]:
-    """Return what writes out the linearization, when asked: it is cheaper to find again than to keep."""
-
-    def write() -> tuple[int, ...]:
-        lowered, positions = share.lowered()
-        decision = decide(lowered)
-        assert isinstance(decision, Fits)
-        return tuple(positions[i] for i in linearization(lowered, decision.blocks))
-
-    return write
+def _by_zones_again(share: Share) -> tuple[int, ...]:
+    """Return the linearization that zones found: it is cheaper to find again than to keep."""
+    lowered, positions = share.lowered()
+    decision = decide(lowered)
+    assert isinstance(decision, Fits)
+    return tuple(positions[i] for i in linearization(lowered, decision.blocks))
 
 
 def _rank(lowered: Lowered, blocks: Blocks) -> list[int]:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from checker.conventions import Conventions, Ties
+from checker.conventions import Conventions, Ties, word
 from checker.events import EventType, Header, Served
 from checker.values import show
 
@@ -75,6 +75,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
                 return f"{self.f} -> {told}{failed}"
             case "cas", [old, new]:
                 return f"cas {show(old)} -> {show(new)}{failed}"
+            case (("write" | "put"), None):
+                return f"{self.f} nil{failed}"
             case _, None:
                 return f"{self.f}{failed}"
             case _:
@@ -146,6 +148,7 @@ class History(Sequence[Operation]):
 
     def spans(self, ties: Ties) -> tuple[array[int], array[int]]:
         """Return the columns of call and return stamps that decide what precedes what."""
+        ties = word(Ties, ties, name="ties")
         if self.stamped and self.conventions.order_by_stamp and ties is Ties.CONCURRENT:
             return self.call_ns, self.return_ns
         return self.call_at, self.return_at

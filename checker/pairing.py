@@ -15,6 +15,7 @@ without a value leaves the invocation's, except for functions that only look: th
 from __future__ import annotations
 
 from array import array
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
@@ -45,6 +46,9 @@ LOOKING: Final = frozenset(
 )
 _WRITING: Final = frozenset({"write", "put", "cas", "append", "add", "enqueue", "enq", "push", "insert"})
 _KINDS_MAX: Final = 256
+_NESTED: Final = frozenset({list, tuple, dict, set, frozenset})
+_DEPTH_MAX: Final = 200
+"""How deep a value may be nested: what compares and shows values follows them down, a call a level."""
 _ENDINGS: Final = frozenset({"ok", "fail", "info"})
 
 
@@ -124,9 +128,15 @@ def pair(  # noqa: C901, PLR0912, PLR0915 - one loop over millions of lines: cal
     for line, event in rows:
         at += 1
         lines.append(line)
+        if (
+            type(event.value) in _NESTED or type(event.key) in _NESTED or type(event.error) in _NESTED
+        ) and _too_deep([event.value, event.key, event.error]):
+            raise malformed(f"a value is nested too deeply: more than {_DEPTH_MAX} levels", line)
         index = event.index
         if index is not None:
             if index <= last_index:
+                if index < 0:
+                    raise malformed(f"index {index} is none: the first is 0", line)
                 raise malformed(
                     f"index {index} after index {last_index}: an index is used once and only grows",
                     line,
@@ -247,6 +257,18 @@ def pair(  # noqa: C901, PLR0912, PLR0915 - one loop over millions of lines: cal
         nemesis=nemesis,
         notes=(*(() if source is None else source.all_notes()), *_changed(changed)),
     )
+
+
+def _too_deep(level: list[Any]) -> bool:
+    """Return whether some of these values hold more levels of collections than anything here follows."""
+    for _ in range(_DEPTH_MAX):
+        level = [
+            inner
+            for each in level
+            if type(each) in _NESTED
+            for inner in (chain(each, each.values()) if type(each) is dict else each)
+        ]
+    return not _NESTED.isdisjoint(map(type, level))
 
 
 def _changed(lines: list[int]) -> Iterable[str]:

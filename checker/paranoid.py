@@ -3,7 +3,8 @@
 A pass is worth its linearization: it is replayed, operation by operation, through the model's own
 ``step``, and must hold every operation that certainly happened, once, in an order that real time
 allows. A proof of a violation is judged again by the brute-force oracle, where it is small enough for
-that. Disagreement is a bug of ours, and stops everything: `AssertionError`.
+that. Disagreement is a bug of ours, and stops everything: an `AssertionError`, raised and not asserted,
+for whoever asked for a second look gets one under ``python -O`` too.
 """
 
 from __future__ import annotations
@@ -33,16 +34,14 @@ def replay(share: Share, order: Sequence[int]) -> None:
     for index in order:
         i = place[index]
         op = part.operations[i]
-        assert index not in done, f"{op} is taken twice"
+        _hold(index not in done, f"{op} is taken twice")
         done.add(index)
         states = [then for state in states for then in ask(part.model, state, op)]
-        assert states, f"{op} (line {op.call_line}) does not fit where the linearization puts it"
+        _hold(states, f"{op} (line {op.call_line}) does not fit where the linearization puts it")
         latest = max(latest, part.calls[i])
-        assert part.returns[i] >= latest, f"{op} (line {op.call_line}) comes after its own return"
-    missing = [
-        op for i, op in enumerate(part.operations) if part.returns[i] != NEVER and op.index not in done
-    ]
-    assert not missing, f"the linearization leaves out {missing[0]}"
+        _hold(part.returns[i] >= latest, f"{op} (line {op.call_line}) comes after its own return")
+    for i, op in enumerate(part.operations):
+        _hold(part.returns[i] == NEVER or op.index in done, f"the linearization leaves out {op}")
 
 
 def confirm(share: Share, violation: Violation) -> None:
@@ -51,4 +50,9 @@ def confirm(share: Share, violation: Violation) -> None:
         return
     part = share.part([op.index for op in violation.operations])
     possible = brute.linearizable(part.model, part.operations, part.start, part.calls, part.returns)
-    assert not possible, "the operations that should prove a violation fit an order"
+    _hold(not possible, "the operations that should prove a violation fit an order")
+
+
+def _hold(truth: object, sentence: str) -> None:
+    if not truth:
+        raise AssertionError(sentence)

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, compress
-from operator import itemgetter, lt
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
@@ -23,6 +23,7 @@ from checker.search.walk import ANY, LATER, Rows, Unknowns
 from checker.values import all_plain, tag
 from checker.zones.lower import (
     END,
+    IS_MAYBE,
     IS_PAIR,
     IS_PLAIN,
     IS_ROW,
@@ -36,7 +37,7 @@ from checker.zones.lower import (
 if TYPE_CHECKING:
     from checker.operations import Operation
 
-_MAYBE: Final = frozenset({Code.MAYBE_WRITE, Code.MAYBE_CAS})
+_MAYBE_WRITE: Final = int(Code.MAYBE_WRITE)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -116,7 +117,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             calls, returns = pick(self.calls), pick(self.returns)
         lowered = Lowered(
             codes=bytes(what).translate(table),
-            values=values,
+            values=_left(history, what, values),
             calls=calls,
             returns=returns,
             start=self.start,
@@ -128,12 +129,21 @@ class Share(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return lowered, positions
 
 
+def _left(history: History, what: bytearray, values: Sequence[Any]) -> Sequence[Any]:
+    """Return ``values`` with nil for every delete, whatever its line says that was deleted."""
+    deletes = bytes(kind.f == "delete" for kind in history.kinds)
+    if 1 not in deletes:
+        return values
+    deleted = what.translate(deletes.ljust(256, b"\0"))
+    return [None if gone else value for gone, value in zip(deleted, values, strict=True)]
+
+
 def whole(shares: Sequence[Share]) -> Lowered:
     """Return every operation of the history that ``shares`` are of, in its own place, tagged."""
     history, first = shares[0].history, shares[0]
     lowered = Lowered(
         codes=bytes(history.what).translate(code_table(history.kinds, first.model.conventions)),
-        values=history.value,
+        values=_left(history, history.what, history.value),
         calls=first.calls,
         returns=first.returns,
         start=first.start,
@@ -165,8 +175,9 @@ class Together(NamedTuple):
 def together(shares: Sequence[Share], lowered: Lowered) -> Together:
     """Return what of ``lowered``, the `whole`, says anything."""
     history = shares[0].history
+    plain = all_plain(share.key for share in shares)
+    keys = history.key if plain else list(map(tag, history.key))
     names = [tag(share.key) for share in shares]
-    keys = history.key if all_plain(history.key) else list(map(tag, history.key))
     if Code.NOTHING in lowered.codes:
         keys = list(compress(keys, lowered.codes.translate(IS_SOMETHING)))
         lowered = lowered.without_nothing()
@@ -185,13 +196,11 @@ def rows(shares: Sequence[Share], lowered: Lowered) -> Rows:
     if 0 in certain:
         places = list(compress(places, _picker(places)(certain)))
     pick = _picker(places)
-    calls, returns = pick([*lowered.calls, LATER]), pick([*lowered.returns, LATER])
     return Rows(
-        codes=bytes(pick(codes)),
+        codes=pick(codes),
         values=pick([*lowered.values, None]),
-        calls=calls,
-        returns=returns,
-        alone=[*map(lt, returns, calls[1:]), False],
+        calls=pick([*lowered.calls, LATER]),
+        returns=pick([*lowered.returns, LATER]),
         places=places,
     )
 
@@ -205,9 +214,10 @@ def unknowns(share: Share, lowered: Lowered) -> Unknowns:
     """Return what of ``lowered``, the `whole`, is of unknown end on ``share``, by value left."""
     found: Unknowns = {}
     codes = lowered.codes
-    for bit, at in enumerate(i for i in share.positions if codes[i] in _MAYBE):
+    mine = bytes(map(codes.__getitem__, share.positions)).translate(IS_MAYBE)
+    for bit, at in enumerate(compress(share.positions, mine)):
         value = lowered.values[at]
-        old, leaves = (ANY, value) if codes[at] == Code.MAYBE_WRITE else value
+        old, leaves = (ANY, value) if codes[at] == _MAYBE_WRITE else value
         if old != leaves:
             found.setdefault(leaves, []).append((1 << bit, lowered.calls[at], old, at))
     return found

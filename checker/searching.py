@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from checker import paranoid as second_look
 from checker import pool
 from checker.explain.violation import from_search
+from checker.foreign import blamed, foreign
 from checker.verdict import Method, Outcome, Violation
 
 if TYPE_CHECKING:
@@ -80,8 +81,8 @@ class Searches:
     def _worth_forking(self, left: list[Search]) -> bool:
         """Return whether to search in processes: several keys, or a model that may not return."""
         budget = self.meter.budget
-        foreign = not type(self.shares[0].model).__module__.startswith("checker.")
-        return (budget.jobs > 1 and len(left) > 1) or (foreign and budget.time_s is not None)
+        theirs = foreign(self.shares[0].model)
+        return (budget.jobs > 1 and len(left) > 1) or (theirs and budget.time_s is not None)
 
     def _by_turns(self, left: list[Search], stop: Stop) -> Answers:
         """Let the searches take turns."""
@@ -122,12 +123,13 @@ class Searches:
         """Search one key to its end; this runs in a process of its own."""
         self.meter.share(self.meter.budget.jobs)
         found = None
-        while found is None:
-            reason = self.meter.spent()
-            if reason is not None:
-                return self._undecided(each, reason)
-            found = self._advance(each)
-        return self._answer(each, found)
+        with blamed(self.shares[each.place].model):
+            while found is None:
+                reason = self.meter.spent()
+                if reason is not None:
+                    return self._undecided(each, reason)
+                found = self._advance(each)
+            return self._answer(each, found)
 
     def _undecided(self, each: Search, reason: str) -> Answer:
         """Return the answer of a search that was stopped, with how far it had come."""
@@ -170,7 +172,7 @@ class Searches:
         assert found.stuck is not None
         violation = Violation(key=share.key, operations=(), sentence="no order fits")
         if self.explain:
-            stamp = share.returns[each.indices[found.stuck.blocked]]
+            stamp = share.returns[each.indices[found.stuck]]
             violation = from_search(share, each.part(), stamp, self.meter)
             if self.paranoid:
                 second_look.confirm(share, violation)

@@ -42,9 +42,18 @@ class Outcome(StrEnum):
         return _RANKS[self]
 
     @property
+    def words(self) -> str:
+        """The word as a sentence has it: without the hyphen."""
+        return self.value.replace("-", " ")
+
+    @property
     def meaning(self) -> str:
         """What the word says, for a person."""
         return _MEANINGS[self]
+
+    def meaning_where(self, *, exercised: bool) -> str:
+        """Say it of a run that exercised what it had to, or else was allowed not to."""
+        return self.meaning if exercised or self is not Outcome.PASS else _UNEXERCISED
 
 
 _CODES = {
@@ -62,7 +71,7 @@ _CODES = {
 _RANKS = {outcome: rank for rank, outcome in enumerate(Outcome)}
 
 _MEANINGS = {
-    Outcome.PASS: "linearizable, clean by all oracles that could judge, and the danger was really there",
+    Outcome.PASS: "linearizable, clean by all oracles that could judge, and exercised as it had to be",
     Outcome.VIOLATION: "a proof exists",
     Outcome.USAGE: "bad arguments or plan; nothing was started",
     Outcome.UNKNOWN: "not decided: a budget ran out, or the run cannot be relied on",
@@ -72,6 +81,11 @@ _MEANINGS = {
     Outcome.EXPECTATION_MISSED: "an expected violation was found in no seed",
     Outcome.INTERRUPTED: "stopped from outside; healed, saved, and checked as far as is told here",
 }
+
+_UNEXERCISED = (
+    "linearizable, clean by all oracles that could judge; not all was exercised that had to be,"
+    " which its plan allows"
+)
 
 
 def worst(outcomes: Iterable[Outcome]) -> Outcome:

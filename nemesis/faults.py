@@ -205,13 +205,24 @@ class Standing(StrEnum):
     UNKNOWN = "unknown"
 
 
+class Bug(msgspec.Struct, frozen=True):
+    """What broke here and not in the cluster, and its traceback."""
+
+    what: str
+    traceback: str
+
+
 class Verification(msgspec.Struct, frozen=True):
     """What came of an injection or a heal, with what was read back (or the reason why it was not).
 
-    ``broken`` is said by a heal: how it found that the fault was in force no more.
+    ``broken`` is said by a heal: how it found that the fault was in force no more. ``tried`` is False of
+    what the cluster cannot do at all: there is nothing to heal of it. ``bug`` is why nobody knows, if it
+    was no answer of the cluster's.
     """
 
     standing: Standing
     evidence: dict[str, Any] = {}
     reason: str | None = None
     broken: str | None = None
+    tried: bool = True
+    bug: Bug | None = None

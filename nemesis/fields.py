@@ -10,13 +10,13 @@ import math
 import re
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from .schedule import Rate, RateUnit, ScheduleError, Span, TimeUnit
+from .schedule import RATES, Rate, RateUnit, ScheduleError, Span, TimeUnit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from enum import StrEnum
 
-NUMBER: Final = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+NUMBER: Final = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 SPAN: Final = re.compile(rf"({NUMBER})\s*(E)?")
 RATE: Final = re.compile(rf"({NUMBER})\s*(rho)?")
 SPAN_MAX: Final = 86_400.0
@@ -88,11 +88,12 @@ def span(value: object, path: str, *, signed: bool = False) -> Span:
 def rate(value: object, path: str) -> Rate:
     """Read a fraction (``-0.05``) or a multiple of the declared drift bound (``"-1rho"``)."""
     amount, unit = _amount(value, path, RATE, "a fraction such as -0.05 or drift bounds such as -1rho")
-    if not unit and not -1 < amount <= 9:
-        raise ScheduleError(
-            path, f"a clock cannot be bent by {shown(value)}: a rate lies over -1, up to 9"
-        )
-    return Rate(amount, RateUnit.BOUNDS if unit else RateUnit.FRACTION)
+    if unit:  # what that comes to is known with the plan: see `nemesis.validate`
+        return Rate(amount, RateUnit.BOUNDS)
+    bend = Rate(amount)
+    if not bend.possible(0):
+        raise ScheduleError(path, f"a clock cannot be bent by {shown(value)}: {RATES}")
+    return bend
 
 
 def _amount(value: object, path: str, form: re.Pattern[str], wanted: str) -> tuple[float, str | None]:

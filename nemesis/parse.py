@@ -61,10 +61,11 @@ ALONE: Final = "schedule"
 """The name of the episode that a bare list of steps makes."""
 
 
-def parse(obj: object, *, nodes: Sequence[str] | None = None) -> Schedule:
+def parse(obj: object, *, nodes: Sequence[str] | None = None, drift_ppm: int | None = None) -> Schedule:
     """Read a schedule and refuse what cannot be run, with `ScheduleError`.
 
-    ``nodes`` are the names that exist, if they are known already.
+    ``nodes`` are the names that exist and ``drift_ppm`` the declared bound on a clock's rate error, if
+    they are known already.
     """
     if isinstance(obj, dict):
         whole = Fields(obj, "schedule file")
@@ -83,7 +84,7 @@ def parse(obj: object, *, nodes: Sequence[str] | None = None) -> Schedule:
     else:
         read = [_episode(Fields(entry, f"schedule[{place}]")) for place, entry in enumerate(entries)]
         schedule = Schedule(tuple(read))
-    validate(schedule, nodes=nodes, flat=flat)
+    validate(schedule, nodes=nodes, drift_ppm=drift_ppm, flat=flat)
     return schedule
 
 

@@ -54,6 +54,13 @@ class Span(msgspec.Struct, frozen=True):
         return round(self.amount * (election_ns if self.unit is TimeUnit.ELECTIONS else 1e9))
 
 
+RATE_PPM_MIN: Final = -999_999.5
+"""A clock that is slower stands still, or runs backwards."""
+RATE_PPM_MAX: Final = 9_000_000
+RATES: Final = "a rate lies over -1, up to 9"
+"""The two bounds, for a person."""
+
+
 class RateUnit(StrEnum):
     """What a clock's rate error is counted in."""
 
@@ -69,7 +76,14 @@ class Rate(msgspec.Struct, frozen=True):
 
     def ppm(self, drift_ppm: int) -> int:
         """Return this rate in parts per million, given the declared bound."""
-        return round(self.amount * (drift_ppm if self.unit is RateUnit.BOUNDS else 1e6))
+        return round(self._ppm(drift_ppm))
+
+    def possible(self, drift_ppm: int) -> bool:
+        """Tell whether a clock can run like that: forward, at most ten times as fast as it should."""
+        return RATE_PPM_MIN < self._ppm(drift_ppm) <= RATE_PPM_MAX
+
+    def _ppm(self, drift_ppm: int) -> float:
+        return self.amount * (drift_ppm if self.unit is RateUnit.BOUNDS else 1e6)
 
 
 NOTHING: Final = Span(0.0)

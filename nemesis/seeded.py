@@ -1,4 +1,4 @@
-"""Schedules drawn from a seed, and the schedule of a bare run.
+"""The schedule of a bare run: aimed episodes, and between them what is drawn from a seed.
 
 Equal arguments give equal schedules. A drawn episode is never *required*: whether the run exercised
 what its policy claims is counted in what happened.
@@ -32,22 +32,6 @@ FILLING: Final = 2.0
 than half of what `shortest` says; what is too much is cut short by the end of the load."""
 
 
-def seeded(
-    seed: int,
-    *,
-    nodes: int,
-    families: Collection[str],
-    elections: float,
-    clock: ClockMode = ClockMode.NONE,
-) -> Schedule:
-    """Draw episodes of these families for so many election timeouts at least, and mostly more.
-
-    ``clock`` is what the run's nodes were armed for; without it there are no clock faults.
-    """
-    draws = _draws(_draw(seed, nodes, families, clock))
-    return Schedule(tuple(filled([], draws, _wanted(elections))))
-
-
 def main_job(
     seed: int,
     *,
@@ -58,7 +42,9 @@ def main_job(
 ) -> Schedule:
     """Return the aimed episodes these families allow, so that the danger is really there.
 
-    Drawn ones come between and after them. The aimed ones come early: a short run has them too.
+    Drawn ones come between and after them, for so many election timeouts at least, and mostly more. The
+    aimed ones come early: a short run has them too. ``clock`` is what the run's nodes were armed for;
+    without it there are no clock faults.
     """
     draw = _draw(seed, nodes, families, clock)
     draws = _draws(draw)
@@ -66,7 +52,7 @@ def main_job(
     for episode in _aimed(draw):
         episodes.append(episode)
         episodes.extend(_some(draws, 1))
-    return Schedule(tuple(filled(episodes, draws, _wanted(elections))))
+    return Schedule(tuple(filled(episodes, draws, FILLING * min(elections, ELECTIONS_MAX))))
 
 
 def _draw(seed: int, nodes: int, families: Collection[str], clock: ClockMode) -> Draw:
@@ -95,10 +81,6 @@ def _draws(draw: Draw) -> Iterator[Episode]:
 def _some(draws: Iterator[Episode], many: int) -> Iterator[Episode]:
     for _, episode in zip(range(many), draws, strict=False):
         yield episode
-
-
-def _wanted(elections: float) -> float:
-    return FILLING * min(elections, ELECTIONS_MAX)
 
 
 def _aimed(draw: Draw) -> Iterator[Episode]:

@@ -1,9 +1,9 @@
 """What can be told about a schedule before anything starts, and is refused then.
 
-Names that nobody bears, heals of nothing, endings before their beginnings, and faults that exclude
-each other: two pauses, two kills or two bends of one node at a time. (Cuts may overlap: links are
-counted.) Moments that hang on events cannot be compared beforehand; what overlaps there is skipped
-by the machine, with the reason.
+Names that nobody bears, rates that no clock can run at, heals of nothing, endings before their
+beginnings, and faults that exclude each other: two pauses, two kills or two bends of one node at a
+time. (Cuts may overlap: links are counted.) Moments that hang on events cannot be compared beforehand;
+what overlaps there is skipped by the machine, with the reason.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ import msgspec
 from targets.clock import SECOND
 from targets.cluster import CLIENTS
 
-from .fields import shown
+from .fields import amount, shown
 from .grudges import LEADER_SHAPES, ONE_NODE_SHAPES, Shape, Side
 from .schedule import (
+    RATES,
     Action,
     After,
     At,
+    BendAt,
     CutAt,
     Episode,
     EventName,
@@ -47,23 +49,33 @@ LEADER: Final = "leader"
 NEW_LEADER: Final = "new-leader"
 FOLLOWERS: Final = "followers"
 ALL: Final = "all"
-FOLLOWER: Final = re.compile(r"follower-([1-9]\d?)")
-NODE: Final = re.compile(r"n[1-9]\d*")
+FOLLOWER: Final = re.compile(r"follower-([1-9][0-9]?)")
+NODE: Final = re.compile(r"n[1-9][0-9]*")
 """How nodes are called where a schedule is read before the nodes are known."""
 
 USUAL_ELECTION_NS: Final = SECOND
 """Compares seconds with election timeouts where nothing is configured yet."""
 
 
-def validate(schedule: Schedule, *, nodes: Sequence[str] | None = None, flat: bool = False) -> None:
-    """Raise `ScheduleError` at the first thing that cannot be run."""
+def validate(
+    schedule: Schedule,
+    *,
+    nodes: Sequence[str] | None = None,
+    drift_ppm: int | None = None,
+    flat: bool = False,
+) -> None:
+    """Raise `ScheduleError` at the first thing that cannot be run.
+
+    Rates in declared bounds are looked at where ``drift_ppm`` says what one bound is.
+    """
     for place, episode in enumerate(schedule.episodes):
         if isinstance(episode.start, After) and episode.start.awaited.event is not EventName.STABLE:
             problem = (
                 "an episode can begin after stable only: the other events are about one that has begun"
             )
             raise ScheduleError(f"schedule[{place}].after", problem)
-        _Check(episode, "schedule" if flat else f"schedule[{place}].steps", nodes).run()
+        path = "schedule" if flat else f"schedule[{place}].steps"
+        _Check(episode, path, nodes, drift_ppm).run()
 
 
 class _Busy(msgspec.Struct, frozen=True):
@@ -77,8 +89,10 @@ class _Busy(msgspec.Struct, frozen=True):
 class _Check:
     """One episode being gone through, with a clock that starts again at every awaited event."""
 
-    def __init__(self, episode: Episode, path: str, nodes: Sequence[str] | None) -> None:
-        self.episode, self.path, self.nodes = episode, path, nodes
+    def __init__(
+        self, episode: Episode, path: str, nodes: Sequence[str] | None, drift_ppm: int | None
+    ) -> None:
+        self.episode, self.path, self.nodes, self.drift_ppm = episode, path, nodes, drift_ppm
         self.anchor = 0
         self.now_ns = 0
         self.named: dict[str, int] = {}
@@ -89,6 +103,7 @@ class _Check:
         for place, step in enumerate(self.episode.steps):
             self._moment(place, step)
             self._names(place, step)
+            self._rate(place, step)
             self._ending(place, step)
             if isinstance(step.do, HealOf):
                 self._heal(place, step.do)
@@ -127,6 +142,7 @@ class _Check:
                 for key, ends in (("from", links.sources), ("to", links.sinks)):
                     for name in ends:
                         self._name(place, key, name, clients=True)
+                self._apart(place, links)
             case HealOf():
                 pass
             case NodesAt(target) | ProbeAt(_, target):
@@ -142,6 +158,20 @@ class _Check:
                 self._once(place, voters, learners)
             case _:
                 pass
+
+    def _apart(self, place: int, links: NamedLinks) -> None:
+        """Refuse links of which each would begin where it ends."""
+        many = {FOLLOWERS, ALL}
+        if all(source == sink not in many for source in links.sources for sink in links.sinks):
+            raise self._error(place, "to", f"from {shown(links.sources[0])} to itself there is no link")
+
+    def _rate(self, place: int, step: Step) -> None:
+        """Refuse what comes to a rate that no clock can run at."""
+        if self.drift_ppm is None or not isinstance(step.do, BendAt) or step.do.rate is None:
+            return
+        if not step.do.rate.possible(self.drift_ppm):
+            problem = f"of a declared bound of {self.drift_ppm} ppm, and {RATES}"
+            raise self._error(place, "rate", f"{amount(step.do.rate)} is too much {problem}")
 
     def _once(self, place: int, voters: Sequence[str], learners: Sequence[str]) -> None:
         """Refuse who is named twice among those who are to take part."""

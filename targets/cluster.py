@@ -49,8 +49,8 @@ class NodeStatus(msgspec.Struct, frozen=True):
 
     ``lease_remaining_ns`` is on the node's own clock, None where it believes in no lease.
     ``true_ns`` is CLOCK_MONOTONIC_RAW, read by the node itself past any fake, beside ``own``.
-    ``members`` is None where a system does not tell; ``handing_over_to`` is whom a leader is handing
-    its leadership over to.
+    ``boot`` counts its starts on this data, ``members`` are those of its log: None where a system does
+    not tell. ``handing_over_to`` is whom a leader is handing its leadership over to.
     """
 
     node: str
@@ -62,7 +62,7 @@ class NodeStatus(msgspec.Struct, frozen=True):
     lease_remaining_ns: int | None
     own: Reading
     true_ns: int
-    boot: int = 1
+    boot: int | None = None
     members: Roster | None = None
     handing_over_to: str | None = None
 

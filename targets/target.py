@@ -67,7 +67,8 @@ class Mistake(msgspec.Struct, frozen=True, kw_only=True):
     where it can be shown. ``rule`` is the id of the rule it breaks, ``also_breaks`` those that go with
     it; ``also_off`` are rules that would mask it and are switched off beside it. ``needs`` is what its
     aimed schedule does to the cluster, ``drift_ppm`` the rate bound such a run declares, ``clock`` the
-    clock it bends, ``brings`` what else a plan says for it, by key.
+    clock it bends, ``brings`` what else a plan says for it, by key, ``shown_by`` the kind of violation
+    that its aimed schedule ends in.
     """
 
     id: str
@@ -83,11 +84,17 @@ class Mistake(msgspec.Struct, frozen=True, kw_only=True):
     also_breaks: tuple[str, ...] = ()
     voters: int = 0
     brings: Mapping[str, Any] = {}
+    shown_by: str = "history"
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """Every rule that the catalog gives for it, its own first."""
+        return (self.rule, *self.also_breaks)
 
     @property
     def breaks(self) -> frozenset[str]:
         """The rules that a run with it may break; whatever is switched off for it is among them."""
-        return frozenset({self.rule, *self.also_breaks, *self.also_off})
+        return frozenset({*self.rules, *self.also_off})
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,16 +14,19 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from generate import Shape
-from grid import generate
+from generate import Shape, write_apart
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 ROOT = Path(__file__).parents[2]
 MEMORY_MB = 90
+MILLION_S, MILLION_MB = 12, 1024
+HOT_S = 2
+TIME_S = 6
+PASS, UNKNOWN = 0, 3
 
 
 class Cost(NamedTuple):
@@ -65,32 +68,39 @@ def hard(path: Path) -> None:
     path.write_text("\n".join(lines) + "\n")
 
 
-def tell(name: str, cost: Cost, promised: str) -> None:
-    """Print a row."""
-    print(
-        f"{name:32} exit {cost.exit_code}  {cost.wall_s:7.2f} s wall {cost.cpu_s:7.2f} s processor"
-        f" {cost.peak_mb:6.0f} MB   promised: {promised}",
-        flush=True,
-    )
+def row(name: str, cost: Cost, promised: str, *, kept: bool) -> dict[str, Any]:
+    """Print a row and return it."""
+    seconds = f"{cost.wall_s:.2f} s wall, {cost.cpu_s:.2f} s processor"
+    measured = f"exit {cost.exit_code}, {seconds}, {cost.peak_mb:.0f} MB"
+    print(f"{name:32} {measured}   promised: {promised}", flush=True)
+    return {"row": name, "promised": promised, "measured": measured, "kept": kept}
 
 
-def main(only: Sequence[str]) -> None:
-    """Measure what is asked for, or everything."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "history.jsonl"
-        if not only or "million" in only:
-            generate(Shape(1_000_000, 30, 100, 0.05, "rw", False), path)
-            tell("1,000,000 operations, 100 keys", check(path), "12 s, 1024 MB")
-        if not only or "hot" in only:
-            generate(Shape(100_000, 10, 1, 0.05, "rw", False), path)
-            tell("100,000 operations, one key", check(path), "2 s")
-        hard(path)
-        if not only or "time" in only:
-            tell("a time limit of 5 s", check(path, "--time-limit", "5"), "6 s")
-        if not only or "memory" in only:
-            limit = ("--memory-limit", str(MEMORY_MB), "--time-limit", "100")
-            tell(f"a memory limit of {MEMORY_MB} MB", check(path, *limit), f"{MEMORY_MB * 1.2:.0f} MB")
+def measure(folder: Path, only: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
+    """Measure what is asked for, or everything; yield a row each."""
+    path = folder / "history.jsonl"
+    if not only or "million" in only:
+        write_apart(Shape(1_000_000, 30, 100, 0.05, "rw", False), path)
+        cost = check(path)
+        kept = cost.exit_code == PASS and cost.cpu_s <= MILLION_S and cost.peak_mb <= MILLION_MB
+        yield row("1,000,000 operations, 100 keys", cost, f"{MILLION_S} s, {MILLION_MB} MB", kept=kept)
+    if not only or "hot" in only:
+        write_apart(Shape(100_000, 10, 1, 0.05, "rw", False), path)
+        cost = check(path)
+        kept = cost.exit_code == PASS and cost.cpu_s <= HOT_S
+        yield row("100,000 operations, one key", cost, f"{HOT_S} s", kept=kept)
+    hard(path)
+    if not only or "time" in only:
+        cost = check(path, "--time-limit", "5")
+        kept = cost.exit_code == UNKNOWN and cost.wall_s <= TIME_S
+        yield row("a time limit of 5 s", cost, f"{TIME_S} s wall", kept=kept)
+    if not only or "memory" in only:
+        cost = check(path, "--memory-limit", str(MEMORY_MB), "--time-limit", "100")
+        most = MEMORY_MB * 1.2
+        kept = cost.exit_code == UNKNOWN and cost.peak_mb <= most
+        yield row(f"a memory limit of {MEMORY_MB} MB", cost, f"{most:.0f} MB", kept=kept)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    with tempfile.TemporaryDirectory() as name:
+        sys.exit(not all(each["kept"] for each in list(measure(Path(name), sys.argv[1:]))))

@@ -9,6 +9,9 @@ what else went wrong in the run convicts nobody.
 
 If nothing is contradicted, that is said, with what leases, promises and votes there were, and whether a
 clock ran beyond the declared bound: no rule holds beyond it.
+
+Fences (`fences`) speak for themselves: once one was seen broken, whatever contradicts their rules counts
+beside that.
 """
 
 from __future__ import annotations
@@ -17,11 +20,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from checker.evidence import OwnClock, ServedRead
+from checker.oracles import fencing
 from checker.oracles.clock_audit import clock_audit
-from checker.oracles.result import OracleOutcome
+from checker.oracles.result import OracleOutcome, violations
 
 from .around import around
 from .dates import date_breaches
+from .fences import fence_breaches
+from .incident import of_findings, of_history
 from .indexes import index_breaches
 from .leases import Judged, judged_checks, lease_breaches
 from .log_leases import LogLeases
@@ -36,14 +42,34 @@ from .waits import wait_breaches
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from checker.oracles.result import OracleResult
     from checker.timeline import Timelines
+    from checker.verdict import Violation
 
     from .incident import Incident
     from .owed import Owed
 
 
-def convict(timelines: Timelines, owed: Owed, incidents: Sequence[Incident]) -> tuple[Conviction, ...]:
-    """Return what evidence convicts for a violation; of incidents the first that convicts counts.
+def convict(
+    timelines: Timelines,
+    owed: Owed,
+    *,
+    violation: Violation | None = None,
+    oracles: Sequence[OracleResult] = (),
+) -> tuple[Conviction, ...]:
+    """Return what evidence convicts: for the history's proof, or else for what oracles found."""
+    incidents = of_history(violation, timelines) if violation is not None else []
+    said = of_incidents(timelines, owed, [*incidents, *of_findings(oracles, timelines)])
+    if any(told.kind == fencing.KIND for told in violations(oracles)):
+        known = (each for each in said if each.certainty is not Certainty.UNKNOWN)
+        return (*known, *map(of_breach, fence_breaches(timelines)))
+    return said
+
+
+def of_incidents(
+    timelines: Timelines, owed: Owed, incidents: Sequence[Incident]
+) -> tuple[Conviction, ...]:
+    """Return what evidence convicts for incidents, of which the first that convicts counts.
 
     Nothing at all is said where the policy owes nothing, or evidence does not tell of the violation.
     """
@@ -128,7 +154,7 @@ class Court:
     def _of_the_date(self, incident: Incident) -> list[Breach]:
         if Family.COMMIT_WAIT not in self.owed.families or not self._spans[incident.node].told:
             return []
-        return list(date_breaches(self.timelines, incident, self._spans))
+        return date_breaches(self.timelines, incident, self._spans)
 
     def _of_progress(self, incident: Incident) -> list[Breach]:
         if incident.led is None or Family.PROGRESS not in self.owed.families:

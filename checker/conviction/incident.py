@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from checker.evidence import Appended, Checked, Dated, ServedRead
-from checker.oracles.result import OracleOutcome
+from checker.oracles.result import violations
 from checker.proof import explain, served_line
 from checker.timeline import Leadership
 
@@ -81,8 +81,7 @@ def of_findings(oracles: Sequence[OracleResult], timelines: Timelines) -> list[I
     """Return what oracles of evidence found wrong: leases with their holders, and answered reads."""
     return [
         incident
-        for told in oracles
-        if told.outcome is OracleOutcome.VIOLATION
+        for told in violations(oracles)
         for finding in told.findings
         for incident in _of_finding(told.kind, finding, timelines)
     ]

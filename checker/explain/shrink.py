@@ -27,7 +27,7 @@ from typing import Final
 
 from checker.events import EventType
 from checker.models.queues import PUTS, TAKES, Container
-from checker.models.register import Register
+from checker.models.register import Register, leaves
 from checker.operations import NEVER, Operation
 from checker.part import Part
 from checker.values import tag
@@ -218,7 +218,7 @@ def _without(part: Part, values: list[Hashable]) -> Part:
         [
             i
             for i, op in enumerate(part.operations)
-            if op.outcome is EventType.FAIL or gone.isdisjoint((_mentioned(op), *_taken(op)))
+            if op.outcome is EventType.FAIL or gone.isdisjoint((leaves(op), *_taken(op)))
         ]
     )
 
@@ -243,11 +243,11 @@ def _values(part: Part) -> list[list[int]]:
     for op in part.operations:
         if op.outcome is not EventType.FAIL:
             for old in _taken(op):
-                leader[find(old)] = find(_mentioned(op))
+                leader[find(old)] = find(leaves(op))
     groups: dict[Hashable, list[int]] = {}
     for i, op in enumerate(part.operations):
         if op.outcome is not EventType.FAIL:
-            groups.setdefault(find(_mentioned(op)), []).append(i)
+            groups.setdefault(find(leaves(op)), []).append(i)
     groups.pop(find(part.start), None)
     return list(groups.values())
 
@@ -268,7 +268,3 @@ def _put_and_taken(part: Part) -> list[list[int]]:
 
 def _taken(op: Operation) -> tuple[Hashable, ...]:
     return (tag(op.value[0]),) if op.f == "cas" else ()
-
-
-def _mentioned(op: Operation) -> Hashable:
-    return tag(op.value[1]) if op.f == "cas" else None if op.f == "delete" else tag(op.value)

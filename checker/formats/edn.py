@@ -8,12 +8,16 @@ tagged (a record of ``#jepsen.history.Op{...}`` is a map). A process is a number
 Conventions of these tools: the order of the lines counts, and ``:time`` is only shown (Jepsen's stamps
 may run backwards between threads); a read of nil is one whose value nobody recorded; a failed operation
 did not happen, and that is all it says, a failed cas included.
+
+Jepsen's independent keys are tuples ``[key value]``, printed as any vector. What tells them apart is how
+the first read begins: a register's has nothing to say yet, one of a key says ``[key nil]``.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from checker.conventions import Conventions, NilRead
@@ -45,6 +49,7 @@ _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _CHARS: Final = {"newline": "\n", "space": " ", "tab": "\t", "return": "\r"}
 _WHOLE: Final = re.compile(r"[+-]?\d+N?")
 _NUMBER: Final = re.compile(r"[+-]?\d")
+_TUPLE: Final = "tuple [key value]"
 
 
 class EdnError(ValueError):
@@ -68,12 +73,20 @@ def rows(source: Source) -> Rows:
     text = source.data.decode("utf-8", "replace")
     breaks = [found.start() for found in re.finditer("\n", text)]
     try:
-        for offset, form in forms(text):
-            for at, event in _flat(offset, form):
-                line = bisect_right(breaks, at) + 1
-                found = _line(event, source, line)
-                if found is not None:
-                    yield line, found
+        events = (event for form in forms(text) for event in _flat(*form))
+        head, keyed = _until_a_read(events)
+        keys: dict[int | str, Any] | None = {} if keyed else None
+        if keyed:
+            source.notes.append(f"the first read names a key: each value is taken for a {_TUPLE}")
+        for at, event in chain(head, events):
+            line = bisect_right(breaks, at) + 1
+            try:
+                found = _line(event, source, line, keys)
+            except RecursionError:
+                source.refuse("a value is nested too deeply", line)
+                continue
+            if found is not None:
+                yield line, found
     except EdnError as error:
         line = bisect_right(breaks, error.offset) + 1
         source.refuse(f"not EDN ({error.sentence})", line)
@@ -187,8 +200,26 @@ def _flat(offset: int, form: Any) -> Iterator[tuple[int, Any]]:
         yield offset, form
 
 
-def _line(form: Any, source: Source, line: int) -> Line | None:
-    """Return the event that a map is; None if it was refused and skipped."""
+def _until_a_read(events: Iterator[tuple[int, Any]]) -> tuple[list[tuple[int, Any]], bool]:
+    """Take events up to the first call of a read, and return whether it is one of a key."""
+    head = []
+    for at, event in events:
+        head.append((at, event))
+        if not isinstance(event, dict) or event.get("process") == NEMESIS:
+            continue
+        if event.get("type") == "invoke" and event.get("f") == "read":
+            match event.get("value"):
+                case [str() | int(), None] if event.get("key") is None:
+                    return head, event.get("independent") is not True
+            break
+    return head, False
+
+
+def _line(form: Any, source: Source, line: int, keys: dict[int | str, Any] | None) -> Line | None:
+    """Return the event that a map is; None if it was refused and skipped.
+
+    ``keys`` has the key of each process's latest operation, where values are tuples.
+    """
     if not isinstance(form, dict):
         source.refuse("not a map", line)
         return None
@@ -201,11 +232,19 @@ def _line(form: Any, source: Source, line: int) -> Line | None:
         return None
     index, time = form.get("index"), form.get("time")
     key, value = form.get("key"), _plain(form.get("value"))
-    if key is None and form.get("independent") is True:
-        if not isinstance(value, list) or len(value) != 2:
-            source.refuse(":value is no tuple [key value], though :independent is true", line)
-            return None
-        key, value = value
+    if key is None and process != NEMESIS and (keys is not None or form.get("independent") is True):
+        of_call = None if keys is None or kind == "invoke" else keys.get(process)
+        match value:
+            case [named, said] if of_call is None or named == of_call:
+                key, value = named, said
+            case _ if of_call is not None:  # what was seen, or why nothing was, without its key
+                key = of_call
+            case _:
+                why = "though :independent is true" if keys is None else "as that of the first read is"
+                source.refuse(f":value is no {_TUPLE}, {why}", line)
+                return None
+        if keys is not None:
+            keys[process] = key
     return Line(
         process=process,
         type=kind,

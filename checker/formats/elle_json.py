@@ -40,6 +40,8 @@ def rows(source: Source) -> Rows:
             event = _event.decode(text)
         except msgspec.MsgspecError as error:
             source.refuse(f"not an event ({error})", line)
+        except RecursionError:
+            source.refuse("a value is nested too deeply", line)
         else:
             yield line, event
         line += text.count(b"\n")

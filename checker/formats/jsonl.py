@@ -3,7 +3,8 @@ r"""Our own format: one JSON object a line, the first of them a `Header`.
 The recorder flushes line by line, so a power cut leaves a last line without its newline, or a tail of
 NULs: what was complete is read and the loss is noted. Everything else that is no event is refused with
 its line: half an object in the middle, a number that JSON does not know (NaN), a byte order mark,
-``\r\n`` (a file that went through something that rewrites files).
+``\r\n`` (a file that went through something that rewrites files), one field twice (readers differ in
+which of the two they take, so nobody knows what was said).
 
 Lines are decoded a block at a time, which is twice as fast as one by one; a block that does not decode
 is read again line by line to find the culprit.
@@ -11,6 +12,7 @@ is read again line by line to find the culprit.
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,6 +36,11 @@ CONVENTIONS: Final = Conventions()
 _BLOCK_BYTES: Final = 1 << 20
 _NESTED: Final = frozenset({list, tuple, dict})
 _LONE: Final = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])")
+_TWICE: Final = re.compile(
+    rb'"(%s)"\s*:[^\n]*"\1"\s*:' % "|".join(Line.__struct_fields__).encode(), re.ASCII
+)
+"""A line with a field twice, or with one that its value has, too; in a string quotes are escaped."""
+
 _BOM: Final = b"\xef\xbb\xbf"
 
 
@@ -55,7 +62,10 @@ def rows(source: Source) -> Rows:
     """Return the events of ``source`` with their lines; its header is read at once."""
     data = source.data
     if data[:3] == _BOM:
-        source.refuse("a byte order mark: the file was re-encoded on its way here", 1)
+        sentence = "a byte order mark: the file was re-encoded on its way here"
+        if not source.lenient:
+            source.refuse(sentence, 1)
+        source.notes.append(f"{sentence} (lenient: it was passed over)")
         data = data[3:]
     end = _complete(source, data)
     return _events(source, data, end, *_header(source, data))
@@ -80,6 +90,7 @@ def _events(source: Source, data: bytes, end: int, at: int, line: int) -> Rows:
             events is not None
             and len(events) == block.count(b"\n") + (block[-1:] != b"\n")
             and b"\r" not in block
+            and not (_TWICE.search(block) and any(map(_twice, block.split(b"\n"))))
         ):
             yield from enumerate(events, line)
             line += len(events)
@@ -91,9 +102,25 @@ def _events(source: Source, data: bytes, end: int, at: int, line: int) -> Rows:
 def _decoded(decoder: msgspec.json.Decoder[Any], block: bytes) -> list[Line] | None:
     try:
         lines: list[Line] = decoder.decode_lines(block)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     return lines
+
+
+def _twice(text: bytes) -> str | None:
+    """Return the field that a line has twice, if there is one."""
+    if not _TWICE.search(text):
+        return None
+    names: list[str] = []
+
+    def note(pairs: list[tuple[str, Any]]) -> None:  # called for the line last, after what is in it
+        names[:] = [name for name, _ in pairs]
+
+    try:
+        json.loads(text, object_pairs_hook=note)
+    except (ValueError, RecursionError):
+        return None  # no JSON; that is said of it
+    return next((name for name in Line.__struct_fields__ if names.count(name) > 1), None)
 
 
 def _unknown(block: bytes) -> list[str]:
@@ -165,9 +192,11 @@ def _complete(source: Source, data: bytes) -> int:
     if last < end and data[last:end].strip():
         try:
             msgspec.json.decode(data[last:end])
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             if data[last:end].lstrip()[:1] != b"{":  # no crash leaves that: a line begins with a brace
                 return end
+            if b"\r" in data[last:end].rstrip(b"\r"):
+                return end  # the line ends of another system, not a crash
             source.notes.append("the last line is torn and was left out: 1 event lost")
             return last
     return end
@@ -207,10 +236,16 @@ def _one_by_one(source: Source, block: bytes, line: int) -> Rows:
             source.refuse(
                 "the line ends in a carriage return: the file was rewritten on its way here", number
             )
+        twice = _twice(text)
+        if twice is not None:
+            source.refuse(f"'{twice}' is there twice", number)
+            continue
         try:
             event = _decoder.decode(text)
         except UnicodeDecodeError:
             source.refuse("not UTF-8", number)
+        except RecursionError:
+            source.refuse("a value is nested too deeply", number)
         except msgspec.ValidationError as error:
             source.refuse(f"not an event ({error})", number)
         except msgspec.DecodeError as error:

@@ -53,7 +53,7 @@ def rows(source: Source) -> Rows:
         if text.startswith("#"):
             found = _OBJECT.match(text)
             if found:
-                source.header = Header(model=_MODELS.get(found[1]))
+                source.header = Header(model=_MODELS.get(found[1], found[1]))
             continue
         if call := _CALL.match(text):
             thread, f = call[1], call[2]

@@ -25,10 +25,8 @@ class Counter(Model):
 
     def initial(self, value: Any) -> Hashable:
         """Return the number at the start."""
-        if not isinstance(value, int | None):
-            raise ValueError(  # noqa: TRY004 - the value is at fault, not the caller's types
-                f"a counter starts at a whole number, not {show(value)}"
-            )
+        if type(value) not in {int, type(None)}:
+            raise ValueError(f"a counter starts at a whole number, not {show(value)}")
         return value or 0
 
     def step(self, state: Any, op: Operation) -> Sequence[Hashable]:

@@ -22,8 +22,12 @@ class KeyValue(Model):
     functions: ClassVar[frozenset[str]] = frozenset({"get", "put", "append", "delete"})
 
     def initial(self, value: Any) -> Hashable:
-        """Return the value at the start; the empty string by default."""
-        return "" if value is None else tag(value)
+        """Return the string at the start; the empty one by default."""
+        if not isinstance(value, str | None):
+            raise ValueError(  # noqa: TRY004 - the value is at fault, not the caller's types
+                f"a key of kv starts with a string, not {show(value)}"
+            )
+        return value or ""
 
     def step(self, state: Any, op: Operation) -> Sequence[Hashable]:
         """Return the states after ``op``: see `Model.step`."""
@@ -46,6 +50,10 @@ class KeyValue(Model):
     def resets(self, op: Operation) -> bool:
         """Return True of what replaces the string."""
         return op.f in {"put", "delete"}
+
+    def leads(self, state: Any, op: Operation) -> bool:
+        """Return whether what a get saw begins with the string held: strings only grow."""
+        return type(op.value) is not str or type(state) is not str or op.value.startswith(state)
 
     def keep(self, op: Operation) -> bool:
         """Return whether ``op`` can matter; a get without its value cannot."""

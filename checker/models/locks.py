@@ -89,6 +89,8 @@ class FencedLock(Model):
 
     def initial(self, value: Any) -> Hashable:
         """Return a free lock whose last token was ``value``, 0 by default."""
+        if type(value) not in {int, type(None)}:
+            raise ValueError(f"the last token at the start is a whole number, not {show(value)}")
         return (False, value or 0)
 
     def step(self, state: Any, op: Operation) -> Sequence[Hashable]:

@@ -70,6 +70,14 @@ class Model:
         del op
         return False
 
+    def leads(self, state: Any, op: Operation) -> bool:
+        """Return whether ``op``, which only looks, may fit later, if nothing that `resets` comes before.
+
+        False cuts a search short. Asked of states that `step` returned.
+        """
+        del state, op
+        return True
+
     def partition(self, op: Operation) -> Hashable:
         """Return the part of the object that ``op`` touches; parts are judged each on its own."""
         return tag(op.key)
@@ -105,6 +113,15 @@ class Model:
     def refusal(self, state: Any, op: Operation) -> str:
         """Return why ``op`` cannot take effect in ``state``."""
         return f"{op} does not fit {self.describe_state(state)}"
+
+
+def elements(value: Any) -> list[Hashable]:
+    """Return the tagged elements that an object of several starts with. Raises ValueError."""
+    if not isinstance(value, list | tuple | set | frozenset | None):
+        raise ValueError(  # noqa: TRY004 - the value is at fault, not the caller's types
+            f"what holds several starts with a list of them, not {show(value)}"
+        )
+    return [*map(tag, value or ())]
 
 
 def untag(state: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from checker.models.model import Model, untag
+from checker.models.model import Model, elements, untag
 from checker.values import show, tag
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Container(Model):
 
     def initial(self, value: Any) -> Hashable:
         """Return the elements at the start, the first put in first."""
-        return tuple(map(tag, value or ()))
+        return tuple(elements(value))
 
     def places(self, state: tuple[Hashable, ...]) -> Sequence[int]:
         """Return the indices of the elements of ``state``, which is not empty, that may come out."""
@@ -41,7 +41,7 @@ class Container(Model):
             return (self.put(state, tag(op.value)),)
         if op.f in TAKES:
             return self._take(state, op)
-        return (state,) if len(state) == op.value else ()
+        return (state,) if tag(op.value) == len(state) else ()
 
     def _take(self, state: tuple[Hashable, ...], op: Operation) -> Sequence[Hashable]:
         if not state or (op.known and op.value is None):
@@ -103,7 +103,7 @@ class UnorderedQueue(Container):
 
     def initial(self, value: Any) -> Hashable:
         """Return the elements at the start."""
-        return tuple(sorted(map(tag, value or ()), key=repr))
+        return tuple(sorted(elements(value), key=repr))
 
     def put(self, state: tuple[Hashable, ...], element: Hashable) -> tuple[Hashable, ...]:
         """Return the state with ``element`` in it."""

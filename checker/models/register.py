@@ -22,6 +22,17 @@ if TYPE_CHECKING:
 LOCKING = frozenset({"acquire", "renew", "release"})
 
 
+def leaves(op: Operation) -> Hashable:
+    """Return the value, tagged, that ``op`` on a register shows or leaves behind."""
+    match op.f:
+        case "cas":
+            return tag(op.value[1])
+        case "delete":
+            return None
+        case _:
+            return tag(op.value)
+
+
 class Register(Model):
     """A value that is read and written."""
 

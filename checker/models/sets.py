@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from checker.conventions import NilRead
-from checker.models.model import Model, untag
+from checker.models.model import Model, elements, untag
 from checker.values import show, tag
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class GrowSet(Model):
 
     def initial(self, value: Any) -> Hashable:
         """Return the elements at the start."""
-        return frozenset(map(tag, value or ()))
+        return frozenset(elements(value))
 
     def step(self, state: Any, op: Operation) -> Sequence[Hashable]:
         """Return the states after ``op``: see `Model.step`."""

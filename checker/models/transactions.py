@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from checker.conventions import NilRead
-from checker.models.model import Model, untag
+from checker.models.model import Model, elements, untag
 from checker.values import show, tag
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class MultiRegister(Model):
         if not isinstance(op.value, list | tuple):
             return f"a txn is a list of [f, key, value], not {show(op.value)}"
         for each in op.value:
-            if not (isinstance(each, list | tuple) and len(each) == 3 and each[0] in self.micro):
+            if not (isinstance(each, list | tuple) and len(each) == 3 and tag(each[0]) in self.micro):
                 return f"{show(each)} is no [f, key, value] of {', '.join(sorted(self.micro))}"
         return None
 
@@ -103,8 +103,9 @@ class ListAppend(MultiRegister):
     def initial(self, value: Any) -> Hashable:
         """Return (list of keys not named, named ones)."""
         if isinstance(value, dict):
-            return (("list",), tag(value)[1])  # type: ignore[index]
-        return (("list", *map(tag, value or ())), frozenset())
+            lists = {tag(key): ("list", *elements(each)) for key, each in value.items()}
+            return (("list",), frozenset(lists.items()))
+        return (("list", *elements(value)), frozenset())
 
     def keep(self, op: Operation) -> bool:
         """Return whether ``op`` can matter; a read without its value cannot."""

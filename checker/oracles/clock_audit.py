@@ -11,17 +11,23 @@ error. A fake moves in steps of a few milliseconds, which the leases' fixed marg
 counts as broken only if a window is off by more than the bound and `GRANULARITY_NS`; the longer the
 window, the smaller an error that can be told.
 
+A host that was suspended has no clock at another rate: its monotonic time stood still meanwhile, the
+node says for how long (`Slept`), and that counts as passed. Whether the node drew the conclusion is a
+rule's business (L11). Where nobody reads boot time, a sleep is told by nobody and shows as a rate.
+
 Offset: how far the wall clock ran from the true clock since the node's first line. A wall clock that
 counts a bent monotonic time drifts along with it.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from checker.evidence import Slept
 from checker.oracles.result import Finding, OracleResult, assumed, unavailable
 from checker.timeline import MS, SECOND
 
@@ -87,12 +93,13 @@ def measure(timeline: Timeline, *, drift_ppm: int | None = None, window_ns: int 
     """Measure one node over stretches of ``window_ns`` and its doublings, four to a window."""
     worst = windows = outside = 0
     first = None
+    asleep = _Asleep(timeline)
     for boot in timeline.boots:
         length_ns = window_ns
         while stretches := list(_windows(timeline, boot, length_ns)):
             windows += len(stretches)
             for start, end in stretches:
-                error_ppm = _rate_error_ppm(timeline, start, end)
+                error_ppm = _rate_error_ppm(timeline, start, end, asleep.ns(start, end))
                 if abs(error_ppm) > abs(worst):
                     worst = error_ppm
                 slack_ppm = GRANULARITY_NS * PPM // length_ns
@@ -114,9 +121,23 @@ def _windows(timeline: Timeline, boot: Boot, window_ns: int) -> Iterator[tuple[i
         start = max(start + 1, bisect_left(before_ns, before_ns[start] + window_ns // 4, start, stop))
 
 
-def _rate_error_ppm(timeline: Timeline, start: int, end: int) -> int:
+class _Asleep:
+    """How long a node's monotonic time stood still, between any two of its lines."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        told = list(timeline.facts(Slept))
+        self._places = [place for place, _ in told]
+        self._sums_ns = [0, *accumulate(fact.size_ns for _, fact in told)]
+
+    def ns(self, start: int, end: int) -> int:
+        """Return what was slept after line ``start``, and up to what line ``end`` itself tells."""
+        first, last = (bisect_right(self._places, place) for place in (start, end))
+        return self._sums_ns[last] - self._sums_ns[first]
+
+
+def _rate_error_ppm(timeline: Timeline, start: int, end: int, asleep_ns: int) -> int:
     """Return the rate error of least size that the stamps allow."""
-    own_ns = timeline.lines[end].own_ns - timeline.lines[start].own_ns
+    own_ns = timeline.lines[end].own_ns - timeline.lines[start].own_ns + asleep_ns
     least_ns = timeline.before_ns[end] - timeline.after_ns[start]
     most_ns = timeline.after_ns[end] - timeline.before_ns[start]
     if own_ns > most_ns:

@@ -1,8 +1,7 @@
 """Every oracle over one run, in the order in which a reader wants them.
 
 Oracles see what was *declared*, never what was planted. One that does not apply says so: leases may
-overlap by design under one policy, votes are free under another, and a remote engine has no clock that
-all nodes share.
+overlap by design under one policy, votes are free under another.
 """
 
 from __future__ import annotations
@@ -32,15 +31,14 @@ class Declared(msgspec.Struct, frozen=True, kw_only=True):
     """What a run said of itself before it started.
 
     ``nodes`` are all voters. ``owes`` are the oracles that the policy has to satisfy, of those it
-    might break by design; ``common_clock`` whether the nodes' true stamps come from one clock.
-    ``healed_ns`` counts from the run's origin; None if nothing was ever healed, and then availability
-    is not judged. ``calm_ns`` are spans before that in which the faults left a majority in peace.
+    might break by design. ``healed_ns`` counts from the run's origin; None if nothing was ever healed,
+    and then availability is not judged. ``calm_ns`` are spans before that in which the faults left a
+    majority in peace.
     """
 
     nodes: tuple[str, ...]
     drift_ppm: int | None = None
     owes: frozenset[Oracle] = frozenset(Oracle)
-    common_clock: bool = True
     healed_ns: int | None = None
     calm_ns: tuple[tuple[int, int], ...] = ()
     resume_within_ns: int = 10_000_000_000
@@ -52,33 +50,32 @@ def judge(
 ) -> tuple[OracleResult, ...]:
     """Return what every oracle says; that of locks only where there were any."""
     return (
-        *_on_one_clock(timelines, declared),
+        *_owed(timelines, declared),
         raft(timelines),
-        *_timestamps(operations, timelines if declared.common_clock else None),
+        *_timestamps(operations, timelines),
         *filter(None, (fencing(operations, timelines),)),
         _availability(operations, declared),
-        *_audit(timelines, declared),
+        clocks.clock_audit(timelines, drift_ppm=declared.drift_ppm),
     )
 
 
-def _on_one_clock(timelines: Timelines, declared: Declared) -> Iterator[OracleResult]:
+def _owed(timelines: Timelines, declared: Declared) -> Iterator[OracleResult]:
     held = {node: holdings(timeline) for node, timeline in timelines.items()}
-    why_not = None if declared.common_clock else "the nodes have no clock in common"
     by_design = "the policy does not owe it"
-    if why_not or Oracle.LEASE_OVERLAP not in declared.owes:
-        yield unavailable(overlap.NAME, overlap.KIND, why_not or by_design)
+    if Oracle.LEASE_OVERLAP not in declared.owes:
+        yield unavailable(overlap.NAME, overlap.KIND, by_design)
     else:
         yield overlap.lease_overlap(timelines, held=held)
-    if why_not or Oracle.PROMISE not in declared.owes:
-        yield unavailable(promises.NAME, promises.KIND, why_not or by_design)
+    if Oracle.PROMISE not in declared.owes:
+        yield unavailable(promises.NAME, promises.KIND, by_design)
     else:
         yield promises.promise(timelines, nodes=declared.nodes, held=held)
 
 
-def _timestamps(operations: Sequence[Operation], on: Timelines | None) -> Iterator[OracleResult]:
+def _timestamps(operations: Sequence[Operation], timelines: Timelines) -> Iterator[OracleResult]:
     writes = stamps.stamped(operations)
     if writes:
-        yield stamps.timestamps(writes, origin_ns=None if on is None else on.origin_ns)
+        yield stamps.timestamps(writes, origin_ns=timelines.origin_ns)
 
 
 def _availability(operations: Sequence[Operation], declared: Declared) -> OracleResult:
@@ -91,10 +88,3 @@ def _availability(operations: Sequence[Operation], declared: Declared) -> Oracle
         calm_ns=declared.calm_ns,
         required=declared.availability_required,
     )
-
-
-def _audit(timelines: Timelines, declared: Declared) -> Iterator[OracleResult]:
-    if not declared.common_clock:
-        yield unavailable(clocks.NAME, clocks.KIND, "the nodes have no clock in common")
-    else:
-        yield clocks.clock_audit(timelines, drift_ppm=declared.drift_ppm)

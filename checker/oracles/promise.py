@@ -11,6 +11,11 @@ A real vote counts, a pre-vote does not; a candidate's vote for itself does. A h
 it to a new term first, where its belief counts as gone. This names the voter behind an overlap, and
 sees the promise broken even if the new leader never came to serve.
 
+A vote for a transfer token breaks nothing by itself: the leader to which it was promised asked for it.
+That leader may lease again once it has seen to it that nobody is elected so, by an entry that a majority
+has and the target has not; its word may reach the target long after that. So such a vote counts if its
+candidate went on to lead.
+
 Off for policies that leave voting free (newleader-waits, lease-log).
 """
 
@@ -25,6 +30,7 @@ from checker.evidence import (
     GrantAcked,
     GrantAsked,
     Promised,
+    RoleChanged,
     RoundAcked,
     RoundSent,
     Voted,
@@ -56,6 +62,12 @@ def promise(
     if held is None:
         held = {node: holdings(timeline) for node, timeline in timelines.items()}
     voters = sorted({*nodes, *timelines})
+    led = {
+        (node, role.term)
+        for node, timeline in timelines.items()
+        for _, role in timeline.facts(RoleChanged)
+        if role.role == "leader"
+    }
     findings = []
     votes = 0
     for voter, timeline in timelines.items():
@@ -63,6 +75,8 @@ def promise(
             if vote.pre or not vote.granted:
                 continue
             votes += 1
+            if vote.token and (vote.candidate, vote.term) not in led:
+                continue
             for holding in _alive(timeline, place, held):
                 if holding.node == vote.candidate or holding.term >= vote.term:
                     continue

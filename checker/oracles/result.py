@@ -17,7 +17,7 @@ import msgspec
 from checker.operations import Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 FINDINGS_MAX: Final = 20
 
@@ -71,6 +71,11 @@ class OracleResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     def sentence(self) -> str:
         """What it said first; empty of one that had nothing to say."""
         return self.reason or (self.findings[0].sentence if self.findings else "")
+
+
+def violations(oracles: Iterable[OracleResult]) -> Iterator[OracleResult]:
+    """Yield those that are a proof."""
+    return (each for each in oracles if each.outcome is OracleOutcome.VIOLATION)
 
 
 def unavailable(name: str, kind: str, reason: str) -> OracleResult:

@@ -48,10 +48,10 @@ def stamped(operations: Iterable[Operation]) -> tuple[Stamped, ...]:
     )
 
 
-def timestamps(writes: Iterable[Stamped], *, origin_ns: int | None) -> OracleResult:
+def timestamps(writes: Iterable[Stamped], *, origin_ns: int) -> OracleResult:
     """Judge each write against the largest timestamp of all that were over before it began.
 
-    ``origin_ns`` is where the history begins on the clock of the timestamps; None where that is another.
+    ``origin_ns`` is where the history begins on the clock of the timestamps.
     """
     by_call = sorted(writes, key=lambda write: (write.call_ns, write.index))
     by_return = sorted(by_call, key=lambda write: (write.return_ns, write.index))
@@ -59,7 +59,7 @@ def timestamps(writes: Iterable[Stamped], *, origin_ns: int | None) -> OracleRes
     largest: Stamped | None = None
     over = 0
     for write in by_call:
-        if origin_ns is not None and origin_ns + write.return_ns < write.stamp_ns:
+        if origin_ns + write.return_ns < write.stamp_ns:
             ahead_ns = write.stamp_ns - origin_ns - write.return_ns
             findings.append(_too_soon(write, ahead_ns, origin_ns))
         while over < len(by_return) and by_return[over].return_ns < write.call_ns:
@@ -67,7 +67,7 @@ def timestamps(writes: Iterable[Stamped], *, origin_ns: int | None) -> OracleRes
                 largest = by_return[over]
             over += 1
         if largest is not None and largest.stamp_ns >= write.stamp_ns:
-            findings.append(_finding(largest, write, origin_ns or 0))
+            findings.append(_finding(largest, write, origin_ns))
     return judged(NAME, KIND, findings, {"stamped_writes": len(by_call)})
 
 

@@ -3,7 +3,9 @@
 Where operations of unknown end are used up as a search goes, a configuration may come again with others
 of them used. It fails again if it has no more than the first one had, of what the first one *ran out
 of*: whatever the first never lacked would not have helped. So a branch that failed notes what it was
-short of: the used operations that would have been tried again, had they been left, anywhere below it.
+short of: the used operations that would have been tried again, had they been left, where it begins or
+anywhere below it. What was lacking on the way to it is no part of that: whoever comes to it by another
+way did not need it. But it is a part of what the branch above lacks.
 
 While a branch is under way nothing is known of that, and a configuration below it that comes to the same
 point, with no less used, adds nothing to it: it could do no more. What such a configuration lacks is
@@ -21,18 +23,21 @@ class Branch:
     """A configuration from which several ways were open.
 
     ``used``: the operations of unknown end that were used. ``lacks``: those of them that it ran out of,
-    of what is known so far. ``on_the_way``: what was lacking between the branch above and this one.
+    of what is known so far, which to begin with is what would have been one more way. ``on_the_way``:
+    what was lacking between the branch above and this one.
     """
 
     __slots__ = ("above", "depth", "lacks", "on_the_way", "used", "waits_for", "ways")
 
-    def __init__(self, above: Branch | None, used: int, ways: int, on_the_way: int) -> None:
+    def __init__(
+        self, above: Branch | None, used: int, ways: int, *, on_the_way: int, lacks: int
+    ) -> None:
         self.above = above
         self.depth: int = 0 if above is None else above.depth + 1
         self.used = used
         self.ways = ways
         self.on_the_way = on_the_way
-        self.lacks = 0
+        self.lacks = lacks
         self.waits_for: Branch | None = None
 
     def reason(self) -> int:

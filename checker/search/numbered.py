@@ -11,17 +11,18 @@ from itertools import chain, compress
 from typing import TYPE_CHECKING, NamedTuple
 
 from checker.operations import NEVER
-from checker.values import all_plain, tag
-from checker.zones.lower import IS_MAYBE, IS_PAIR, Code
+from checker.zones.lower import IS_DIFFERED, IS_MAYBE, IS_WRITER, Code, mask
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from checker.zones.lower import Lowered
+    from checker.zones.lower import Sided
 
-READ, WRITE, CAS = int(Code.READ), int(Code.WRITE), int(Code.CAS)
+READ, WRITE, CAS, DIFFERED = int(Code.READ), int(Code.WRITE), int(Code.CAS), int(Code.DIFFERED)
+MAYBE_WRITE = int(Code.MAYBE_WRITE)
 NO_OLD = -1
-_IS_CERTAIN = bytes(1 - maybe for maybe in IS_MAYBE)
+_IS_CERTAIN = mask(Code.READ, Code.WRITE, Code.CAS, Code.DIFFERED)
+_IS_SEEING = mask(Code.READ, Code.CAS)
 
 
 class Alike(NamedTuple):
@@ -75,7 +76,7 @@ class Numbered:
     """
 
     names: list[Hashable]
-    code: list[int]
+    code: bytes
     sees: list[int]
     then: list[int]
     call: list[int]
@@ -87,55 +88,37 @@ class Numbered:
     nothing: int
 
 
-def numbered(  # noqa: C901 - one column after the other
-    lowered: Lowered,
-) -> Numbered:
-    """Return ``lowered`` with its values numbered; the initial value is 0."""
-    codes, news = lowered.codes, lowered.values
-    olds = news
-    pairs = codes.translate(IS_PAIR)
-    if 1 in pairs:
-        olds = [value[0] if pair else value for value, pair in zip(news, pairs, strict=True)]
-        news = [value[1] if pair else value for value, pair in zip(news, pairs, strict=True)]
-    if not (all_plain(news) and (olds is news or all_plain(olds))):
-        news, olds = list(map(tag, news)), list(map(tag, olds))
-    names = list(dict.fromkeys(chain((lowered.start,), news, olds)))
-    numbers = dict(zip(names, range(len(names)), strict=True)).__getitem__
-    then = list(map(numbers, news))
-    sees = then if olds is news else list(map(numbers, olds))
-    unknown: dict[tuple[int, int], list[tuple[int, int]]] = {}
+def numbered(both: Sided) -> Numbered:
+    """Return operations with their values numbered; the initial value is 0."""
+    codes = both.codes
     position: Sequence[int] = range(len(codes))
-    calls, returns = list(lowered.calls), list(lowered.returns)
-    if 1 in codes.translate(IS_MAYBE):
-        for i in compress(position, codes.translate(IS_MAYBE)):
-            plain = codes[i] == Code.MAYBE_WRITE
-            if plain or sees[i] != then[i]:
-                unknown.setdefault((then[i], NO_OLD if plain else sees[i]), []).append((calls[i], i))
-        certain = codes.translate(_IS_CERTAIN)
+    names = list(dict.fromkeys(chain((both.start,), both.news, both.olds)))
+    numbers = dict(zip(names, range(len(names)), strict=True)).__getitem__
+    then = list(map(numbers, both.news))
+    sees = then if both.olds is both.news else list(map(numbers, both.olds))
+    calls, returns = list(both.calls), list(both.returns)
+    unknown: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for i in compress(position, codes.translate(IS_MAYBE)):
+        old = NO_OLD if codes[i] == MAYBE_WRITE else sees[i]
+        unknown.setdefault((then[i], old), []).append((calls[i], i))
+    certain = codes.translate(_IS_CERTAIN)
+    if 0 in certain:
         position = list(compress(position, certain))
         calls, returns = list(compress(calls, certain)), list(compress(returns, certain))
         sees, then = list(compress(sees, certain)), list(compress(then, certain))
         codes = bytes(compress(codes, certain))
-    code = list(codes)
     observers: list[list[int]] = [[] for _ in names]
     writers: list[list[int]] = [[] for _ in names]
-    for at, kind in enumerate(code):
-        if kind == WRITE:
-            writers[then[at]].append(at)
-        elif kind == READ:
-            observers[sees[at]].append(at)
-        elif kind == CAS:
-            observers[sees[at]].append(at)
-            if sees[at] == then[at]:
-                code[at] = READ
-            else:
-                writers[then[at]].append(at)
-    asked = {value for kind, value in zip(code, sees, strict=True) if kind == Code.DIFFERED}
+    for at in compress(range(len(codes)), codes.translate(_IS_SEEING)):
+        observers[sees[at]].append(at)
+    for at in compress(range(len(codes)), codes.translate(IS_WRITER)):
+        writers[then[at]].append(at)
+    asked = set(compress(sees, codes.translate(IS_DIFFERED)))
     observers.append([])
     writers.append([])
     return Numbered(
         names=[*names, None],
-        code=code,
+        code=codes,
         sees=sees,
         then=then,
         call=[*calls, NEVER],

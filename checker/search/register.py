@@ -7,8 +7,9 @@ true of registers only:
 2. A configuration is (first operation not taken, a bit for each later one taken, value held).
 3. A write or cas of unknown end is taken only when somebody who may be next wants its value (or the old
    value of another such cas on the way to it), or when a failed cas needs the value gone: anything else
-   can be delayed, or left out. A write that nobody ever wants is junk, and one junk is as good as
-   another, or as a write that is wanted later; but not as a cas, which needs the present value.
+   can be delayed, or left out. A write that nobody ever wants, and that no failed cas is about, is junk,
+   and one junk is as good as another. It takes the place of no other write, nor of a cas: a write that
+   serves a failed cas may serve the next reader too, and leave the junk for yet another failed cas.
 4. Of two equal configurations the one that has more of those left, of what a branch from there ever ran
    out of, can do whatever the other can (`branches`). Those alike are used in the order of their calls.
 5. A value is never left while an operation not taken still has to see it and none not taken can write it
@@ -21,11 +22,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from checker.models.model import untag
 from checker.operations import NEVER
 from checker.search.branches import Branch, covering, fail
+from checker.search.gone import gone
 from checker.search.numbered import CAS, NO_OLD, READ, WRITE, Alike, Numbered, numbered
-from checker.search.result import Deepest, Found, Searching, Spent, Stuck, unwind
+from checker.search.result import Deepest, Found, Searching, Spent, unwind
+from checker.zones.lower import sided
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,11 +61,22 @@ Open = tuple[int, int, int, int, Any, Branch | None, list[Option]]
 """A configuration (first, taken, used, state), how it came about, the options left, the best last."""
 
 
-def search(  # noqa: C901, PLR0912, PLR0915 - one loop whose parts share two dozen variables
-    lowered: Lowered, rank: Sequence[int] | None = None
+def search(lowered: Lowered, rank: Sequence[int] | None = None) -> Searching:
+    """Search a linearization, unless a look shows that there is none.
+
+    ``rank`` orders the candidates, by position in ``lowered``.
+    """
+    both = sided(lowered)
+    late = gone(both)
+    if late is not None:
+        return Found(order=None, stuck=late)
+    return (yield from branching(numbered(both), rank))
+
+
+def branching(  # noqa: C901, PLR0912, PLR0915 - one loop whose parts share two dozen variables
+    problem: Numbered, rank: Sequence[int] | None = None
 ) -> Searching:
-    """Search a linearization; ``rank`` orders the candidates, by position in ``lowered``."""
-    problem = numbered(lowered)
+    """Search a linearization of ``problem``."""
     code, sees, then, call, back = problem.code, problem.sees, problem.then, problem.call, problem.back
     position, maybe_writers = problem.position, problem.maybes.writers
     unknowns = bool(maybe_writers)
@@ -82,7 +95,7 @@ def search(  # noqa: C901, PLR0912, PLR0915 - one loop whose parts share two doz
         lacking = 0
         while True:
             spent += 1
-            if spent >= _SLICE:
+            if spent >= _SLICE and first < size:
                 yield Spent(spent, position[first], len(seen))
                 spent = 0
             candidates: list[int] = []
@@ -140,11 +153,11 @@ def search(  # noqa: C901, PLR0912, PLR0915 - one loop whose parts share two doz
                             *(at for at in candidates if then[at] == wanted),
                         ]
             options = [*candidates]
+            here = 0
             if unknowns and leavable and (wants or differing):
                 ask = Ask(wants, differing, soonest)
                 if not candidates:
-                    options, more = _help(problem, ask, used, state)
-                    lacking |= more
+                    options, here = _help(problem, ask, used, state)
                 elif code[blocked] == write or then[candidates[-1]] == sees[blocked]:
                     options = [ask, *candidates]
                 else:
@@ -152,28 +165,29 @@ def search(  # noqa: C901, PLR0912, PLR0915 - one loop whose parts share two doz
                     ask.given.update(given)
                     options = [ask, *candidates, *given]
             if not options:
-                deepest.reach(soonest, first + taken.bit_count(), position[blocked], state)
-                fail(branch, lacking)
+                deepest.reach(soonest, first + taken.bit_count(), position[blocked])
+                fail(branch, lacking | here)
                 break
             option = options.pop()
             if options:
                 key = (first, taken, state)
                 if not unknowns:
                     if key in seen:
-                        deepest.reach(soonest, first + taken.bit_count(), position[blocked], state)
+                        deepest.reach(soonest, first + taken.bit_count(), position[blocked])
                         break
                     seen[key] = True
                 else:
                     before = seen.setdefault(key, [])
                     same = covering(before, used)
                     if same is not None:
-                        deepest.reach(soonest, first + taken.bit_count(), position[blocked], state)
+                        deepest.reach(soonest, first + taken.bit_count(), position[blocked])
                         fail(branch, lacking, same)
                         break
-                    branch = Branch(branch, used, len(options) + 1, lacking)
+                    branch = Branch(branch, used, len(options) + 1, on_the_way=lacking, lacks=here)
                     before.append(branch)
-                    lacking = 0
+                    lacking = here = 0
                 stack.append((first, taken, used, state, trail, branch, options))
+            lacking |= here
             if type(option) is int:
                 taken |= 1 << (option - first)
                 state = then[option]
@@ -201,10 +215,7 @@ def search(  # noqa: C901, PLR0912, PLR0915 - one loop whose parts share two doz
     yield Spent(spent, 0, len(seen))
     return Found(
         order=None,
-        stuck=Stuck(
-            blocked=deepest.blocked,
-            states=tuple(untag(problem.names[state]) for state in deepest.states),
-        ),
+        stuck=deepest.blocked,
     )
 
 
@@ -295,10 +306,11 @@ def _help(  # noqa: C901 - two reasons to help, one loop each
                 if alike.old in {NO_OLD, state}:
                     offer(alike, value)
     if ask.differing:
-        free = maybes.junk is not None and offer(maybes.junk, problem.nothing)
         for value, several in maybes.writers.items():
             if value != state:
                 for alike in several:
-                    if alike.old == state or (alike.old == NO_OLD and not free):
+                    if alike.old in {NO_OLD, state}:
                         offer(alike, value)
+        if maybes.junk is not None:
+            offer(maybes.junk, problem.nothing)
     return [given for given in helpful.values() if given not in ask.given], lacking

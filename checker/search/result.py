@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 
@@ -25,42 +25,30 @@ another key; it returns what it found."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stuck:
-    """Where every branch ended: ``blocked`` could not take effect in any of ``states``."""
-
-    blocked: int
-    states: tuple[Any, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
 class Found:
-    """A linearization (``order``, positions of operations), or None and where it got stuck."""
+    """A linearization (``order``, positions of operations), or None and which could not come in time."""
 
     order: list[int] | None
-    stuck: Stuck | None = None
+    stuck: int | None = None
 
 
 @dataclass(kw_only=True)
 class Deepest:
-    """The furthest return any branch has come to, and the states it was reached in."""
+    """The furthest return any branch has come to, and whose it is."""
 
-    states_max: int = 10
     stamp: int = -1
     depth: int = -1
     blocked: int = -1
-    states: list[Any] = field(default_factory=list)
 
-    def reach(self, stamp: int, depth: int, blocked: int, state: Any) -> None:
-        """Note that a branch of ``depth`` operations ends in ``state`` before ``blocked`` returns.
+    def reach(self, stamp: int, depth: int, blocked: int) -> None:
+        """Note that a branch of ``depth`` operations ends before ``blocked`` returns.
 
         Of several operations that return at one ``stamp`` the one that the deepest branch misses counts.
         """
         if stamp > self.stamp or (
             stamp == self.stamp and blocked != self.blocked and depth > self.depth
         ):
-            self.stamp, self.depth, self.blocked, self.states = stamp, depth, blocked, [state]
-        elif blocked == self.blocked and len(self.states) < self.states_max and state not in self.states:
-            self.states.append(state)
+            self.stamp, self.depth, self.blocked = stamp, depth, blocked
 
 
 def unwind(trail: Any) -> list[int]:

@@ -52,6 +52,7 @@ class Lost(Enum):
     CERTAINLY = "no order fits"
 
 
+_WANTING: Final = frozenset({READ, CAS})
 ANY: Final = object()
 """Stands for the old value of a write, which needs none."""
 
@@ -64,15 +65,13 @@ value needed (or `ANY`), the place in the history."""
 class Rows:
     """The rows of several keys in columns, values tagged.
 
-    ``alone``: of each, whether it returned before the next one was called. ``places``: where in the
-    history it is.
+    ``places``: of each, where in the history it is.
     """
 
-    codes: bytes
+    codes: Sequence[int]
     values: Sequence[Any]
     calls: Sequence[int]
     returns: Sequence[int]
-    alone: Sequence[bool]
     places: Sequence[int]
 
 
@@ -81,7 +80,7 @@ def walk(  # noqa: C901, PLR0912, PLR0915 - one loop, kept flat for speed
 ) -> Iterator[Way | Lost]:
     """Yield what became of each key; ``unknown`` returns what is of unknown end on a key, by number."""
     codes, values, calls, returns = rows.codes, rows.values, rows.calls, rows.returns
-    alone, size = rows.alone, len(codes)
+    size = len(codes)
     read, write, cas, append, end = READ, WRITE, CAS, APPEND, END
     begin = number = 0
     while begin < size:
@@ -101,18 +100,25 @@ def walk(  # noqa: C901, PLR0912, PLR0915 - one loop, kept flat for speed
                     if code == read:
                         if values[first] != state:
                             break
-                    elif not alone[first]:
-                        break
                     elif code == write:
-                        state = values[first]
+                        value = values[first]
+                        if calls[first + 1] <= returns[first]:
+                            back, at = returns[first], first + 1
+                            while calls[at] <= back and codes[at] == read and values[at] == value:
+                                at += 1
+                            if calls[at] <= back:
+                                break
+                        state = value
                     elif code == cas:
                         value = values[first]
-                        if value[0] != state:
+                        if value[0] != state or calls[first + 1] <= returns[first]:
                             break
                         state = value[1]
                     elif code == append:
+                        if calls[first + 1] <= returns[first]:
+                            break
                         state = state + values[first]
-                    elif values[first][0] == state:
+                    elif code == end or values[first][0] == state:
                         break
                 if code == end:
                     break
@@ -122,25 +128,25 @@ def walk(  # noqa: C901, PLR0912, PLR0915 - one loop, kept flat for speed
             while calls[at] <= soonest:
                 if not bits & 1:
                     code = codes[at]
-                    if code in (write, append):
+                    if code == read:
+                        fits = values[at] == state
+                    elif code == write or code == append:  # noqa: PLR1714, SIM109 - builds no tuple
                         candidates.append(at)
-                    else:
+                        fits = False
+                    elif code == cas:
                         value = values[at]
-                        if code == read:
-                            fits = value == state
-                        elif code == cas:
-                            fits = value[0] == state
-                            if fits and value[1] != state:
-                                candidates.append(at)
-                                fits = False
-                        else:
-                            fits = value[0] != state
-                        if fits:
-                            taken |= 1 << (at - first)
-                            trail = (at, trail)
-                            at += 1
-                            bits >>= 1
-                            continue
+                        fits = value[0] == state
+                        if fits and value[1] != state:
+                            candidates.append(at)
+                            fits = False
+                    else:
+                        fits = values[at][0] != state
+                    if fits:
+                        taken |= 1 << (at - first)
+                        trail = (at, trail)
+                        at += 1
+                        bits >>= 1
+                        continue
                     back = returns[at]
                     if back < soonest:
                         soonest, blocked = back, at
@@ -185,8 +191,12 @@ def walk(  # noqa: C901, PLR0912, PLR0915 - one loop, kept flat for speed
             if len(candidates) > 1:
                 candidates.remove(option)
                 stack.append((first, taken, used, state, trail, candidates))
+            value = values[option]
+            state = value if codes[option] == write else _left_by(codes[option], value, state)
+            if option == first and not taken:
+                first += 1
+                continue
             taken |= 1 << (option - first)
-            state = _left_by(codes[option], values[option], state)
             trail = (option, trail)
             while taken & 1:
                 taken >>= 1
@@ -202,25 +212,22 @@ def walk(  # noqa: C901, PLR0912, PLR0915 - one loop, kept flat for speed
 
 def _left_by(code: int, value: Any, state: Any) -> Any:
     """Return the value that an operation which changes ``state`` leaves."""
-    if code == WRITE:
-        return value
-    return value[1] if code == CAS else state + value
+    if code == CAS:
+        return value[1]
+    return value if code == WRITE else state + value
 
 
 def _towards(rows: Rows, blocked: int, candidates: list[int], state: Any) -> tuple[int, bool]:
     """Return the candidate to take while ``blocked`` waits, or -1; and whether it helps."""
     if not candidates:
         return -1, False
-    soonest = min(candidates, key=rows.returns.__getitem__)
-    code, value = rows.codes[blocked], rows.values[blocked]
-    if code != READ:
-        if code != CAS:
-            return soonest, True
-        value = value[0]
-    for at in candidates:
-        if _left_by(rows.codes[at], rows.values[at], state) == value:
-            return at, True
-    return soonest, False
+    code, wanted = rows.codes[blocked], rows.values[blocked]
+    if code in _WANTING:
+        wanted = wanted if code == READ else wanted[0]
+        for at in candidates:
+            if _left_by(rows.codes[at], rows.values[at], state) == wanted:
+                return at, True
+    return min(candidates, key=rows.returns.__getitem__), code not in _WANTING
 
 
 def _given(

@@ -5,12 +5,13 @@ from __future__ import annotations
 from checker.testing.containers import PUT_AND_TAKE, put_once
 from checker.testing.dice import Dice
 from checker.testing.drawn import drawn
-from checker.testing.thrown import crowded, merged, spelled, starved, thrown
+from checker.testing.thrown import crowded, denied, merged, spelled, starved, thrown
 
 __all__ = [
     "PUT_AND_TAKE",
     "Dice",
     "crowded",
+    "denied",
     "drawn",
     "merged",
     "put_once",

@@ -193,6 +193,47 @@ def starved(dice: Dice) -> History:
     return pair([(n, line) for n, (_, _, line) in enumerate(events, 1)], name="starved")
 
 
+def denied(dice: Dice) -> History:
+    """Return a small history of cas that failed on what was held, but for a write that nobody saw end.
+
+    Hardly anything overlaps, and there are few such writes (and cas): to which they are given decides.
+    """
+    values = dice.randint(3, 5)
+    left: list[Any] = []
+    events: list[tuple[int, int, Line]] = []
+    for number in range(dice.randint(2, 4)):
+        new = dice.randint(1, values)
+        told: Any = new if dice.random() < 0.8 else [dice.randint(1, values), new]
+        f = "cas" if isinstance(told, list) else "write"
+        left.append(told)
+        events.append((0, 0, Line(process=f"u{number}", type="invoke", f=f, value=told, time_ns=0)))
+    now, held = 0, dice.randint(1, values)
+    steps = ["write", *(dice.choice(("write", "read", "read", "cas", "cas")) for _ in range(7))]
+    for process, f in enumerate(steps[: dice.randint(5, 8)]):
+        now += dice.randint(1, 3)
+        value: Any = held
+        if f == "write":
+            value = held = dice.randint(1, values)
+        elif f == "cas":
+            able = [told for told in left if not isinstance(told, list) or told[0] == held]
+            if not able:
+                break
+            told = dice.choice(able)
+            left.remove(told)
+            value = [held, dice.randint(1, values)]
+            held = told[1] if isinstance(told, list) else told
+        elif dice.random() < 0.05:
+            value = dice.randint(1, values)
+        asked = None if f == "read" else value
+        kind, error = ("fail", MISMATCH) if f == "cas" else ("ok", None)
+        back = now + dice.randint(0, 1)
+        events.append((now, 0, Line(process=process, type="invoke", f=f, value=asked, time_ns=now)))
+        line = Line(process=process, type=kind, f=f, value=value, time_ns=back, error=error)
+        events.append((back, 1, line))
+    events.sort(key=lambda event: event[:2])
+    return pair([(n, line) for n, (_, _, line) in enumerate(events, 1)], name="denied")
+
+
 def merged(histories: Sequence[History]) -> History:
     """Return one history in which each of ``histories`` is a key of its own."""
     events: list[tuple[int, int, Line]] = []
@@ -224,8 +265,11 @@ def merged(histories: Sequence[History]) -> History:
     return pair([(n, line) for n, (_, _, line) in enumerate(events, 1)], name="merged")
 
 
-def spelled(dice: Dice) -> History:
-    """Return a history of a few clients that put, append and get strings; some answers are wrong."""
+def spelled(dice: Dice, *, unknown: float = 0.0) -> History:
+    """Return a history of a few clients that put, append and get strings; some answers are wrong.
+
+    ``unknown``: the share of what changes something that nobody saw end.
+    """
     held = ""
     events: list[tuple[int, bool, int, Line]] = []
     for process, moment in enumerate(sorted(dice.randint(60, 260) for _ in range(dice.randint(2, 8)))):
@@ -236,7 +280,9 @@ def spelled(dice: Dice) -> History:
             value = dice.choice(("", "a", "ab", "ba", held + "a"))
         call, back = moment - dice.randint(0, 60), moment + dice.randint(0, 60)
         asked = None if f == "get" else value
-        for stamp, kind, told in ((call, "invoke", asked), (back, "ok", value)):
+        both = ((call, "invoke", asked), (back, "ok", value))
+        lost = unknown and f != "get" and dice.random() < unknown
+        for stamp, kind, told in both[:1] if lost else both:
             line = Line(process=process, type=kind, f=f, key=0, value=told, time_ns=stamp)
             events.append((stamp, kind == "ok", process, line))
     events.sort(key=lambda event: event[:3])

@@ -14,15 +14,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import compress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from checker.operations import NEVER
-from checker.values import all_plain, tag
-from checker.zones.lower import IS_CAS, IS_DIFFERED, IS_MAYBE, IS_PAIR, IS_READ, IS_WRITER, Code, Lowered
+from checker.values import all_plain
+from checker.zones.lower import (
+    IS_CAS,
+    IS_DIFFERED,
+    IS_MAYBE,
+    IS_PAIR,
+    IS_READ,
+    IS_WRITER,
+    Code,
+    Lowered,
+    mask,
+    sided,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+_IS_WRITE = mask(Code.WRITE, Code.MAYBE_WRITE)
 EVER = -NEVER
 """The stamp before every other: when the initial value was written."""
 
@@ -48,16 +60,19 @@ def gather(lowered: Lowered) -> Clusters | None:
     cas_from: dict[int, Hashable] = {}
     differed: list[tuple[Hashable, int, int, int]] = []
     if codes.translate(IS_PAIR).count(1):
-        codes, values, olds = _split_pairs(lowered)
+        plain = list(compress(values, codes.translate(_IS_WRITE)))
+        if all_plain(plain) and len(set(plain)) < len(plain):
+            return None
+    both = sided(lowered)
+    codes, values, olds = both.codes, both.news, both.olds
+    writes = codes.translate(IS_WRITER)
+    if olds is not values:
         differed = [
             (olds[i], calls[i], returns[i], i)
             for i in compress(range(len(codes)), codes.translate(IS_DIFFERED))
         ]
-        writers = compress(range(len(codes)), codes.translate(IS_WRITER))
-        cas_from = {cluster: olds[i] for cluster, i in enumerate(writers, 1) if i in olds}
-    elif not lowered.tagged and not all_plain(values):
-        values = list(map(tag, values))
-    writes = codes.translate(IS_WRITER)
+        linked = compress(zip(codes.translate(IS_CAS), olds, strict=True), writes)
+        cas_from = {cluster: old for cluster, (cas, old) in enumerate(linked, 1) if cas}
     written = list(compress(values, writes))
     where: dict[Hashable, int] = dict(zip(written, range(1, len(written) + 1), strict=True))
     if len(where) < len(written) or lowered.start in where:
@@ -86,23 +101,3 @@ def gather(lowered: Lowered) -> Clusters | None:
         differed=differed,
         unwritten=unwritten,
     )
-
-
-def _split_pairs(lowered: Lowered) -> tuple[bytes, list[Any], dict[int, Hashable]]:
-    """Return codes, values with a cas's new one in place of the pair, and the old ones by position."""
-    codes = bytearray(lowered.codes)
-    values = list(lowered.values)
-    pairs = list(compress(range(len(codes)), codes.translate(IS_PAIR)))
-    old_values = [values[i][0] for i in pairs]
-    for i in pairs:
-        values[i] = values[i][1]
-    if not lowered.tagged and not all_plain(values):
-        values = list(map(tag, values))
-    if not lowered.tagged and not all_plain(old_values):
-        old_values = list(map(tag, old_values))
-    olds = dict(zip(pairs, old_values, strict=True))
-    for i in compress(range(len(codes)), lowered.codes.translate(IS_CAS)):
-        if values[i] == olds[i]:
-            codes[i] = Code.READ if codes[i] == Code.CAS else Code.NOTHING
-            del olds[i]
-    return bytes(codes), values, olds

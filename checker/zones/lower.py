@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from checker.conventions import Conventions, NilRead
 from checker.events import EventType, differed
 from checker.operations import NEVER, Kind
+from checker.values import all_plain, tag
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -89,31 +90,27 @@ class Lowered:
         )
 
 
+_FAIL: Final = EventType.FAIL
+_CODES: Final = {
+    **dict.fromkeys(((f, EventType.OK) for f in ("read", "get")), Code.READ),
+    **dict.fromkeys(((f, EventType.OK) for f in ("write", "delete", "put")), Code.WRITE),
+    **dict.fromkeys(((f, EventType.INFO) for f in ("write", "delete")), Code.MAYBE_WRITE),
+    ("cas", EventType.OK): Code.CAS,
+    ("cas", EventType.INFO): Code.MAYBE_CAS,
+    ("append", EventType.OK): Code.APPEND,
+}
+"""Of what is not here nothing is known, except of a cas that failed."""
+
+
 def code_table(kinds: Sequence[Kind], conventions: Conventions) -> bytes:
     """Return the translation from the history's kinds to codes."""
     return bytes(_code(kind, conventions) for kind in kinds).ljust(256, bytes([Code.NOTHING]))
 
 
-def _code(  # noqa: PLR0911 - one a code
-    kind: Kind, conventions: Conventions
-) -> Code:
-    match kind.f, kind.outcome:
-        case "read" | "get", EventType.OK:
-            return Code.READ
-        case "write" | "delete" | "put", EventType.OK:
-            return Code.WRITE
-        case "write" | "delete", EventType.INFO:
-            return Code.MAYBE_WRITE
-        case "cas", EventType.OK:
-            return Code.CAS
-        case "append", EventType.OK:
-            return Code.APPEND
-        case "cas", EventType.INFO:
-            return Code.MAYBE_CAS
-        case "cas", EventType.FAIL if differed(kind.error, conventions):
-            return Code.DIFFERED
-        case _:
-            return Code.NOTHING
+def _code(kind: Kind, conventions: Conventions) -> Code:
+    if kind.f == "cas" and kind.outcome is _FAIL:
+        return Code.DIFFERED if differed(kind.error, conventions) else Code.NOTHING
+    return _CODES.get((kind.f, kind.outcome), Code.NOTHING)
 
 
 def drop_wild_reads(lowered: Lowered, conventions: Conventions) -> Lowered:
@@ -127,6 +124,50 @@ def drop_wild_reads(lowered: Lowered, conventions: Conventions) -> Lowered:
     return Lowered(
         codes=codes,
         values=lowered.values,
+        calls=lowered.calls,
+        returns=lowered.returns,
+        start=lowered.start,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Sided:
+    """Operations of one key by the value they need and the value they leave, both tagged.
+
+    What is no pair has its one value in both columns, and without a pair they are one column. A cas from
+    a value to itself is a read, or nothing.
+    """
+
+    codes: bytes
+    olds: Sequence[Hashable]
+    news: Sequence[Hashable]
+    calls: Sequence[int]
+    returns: Sequence[int]
+    start: Hashable
+
+
+def sided(lowered: Lowered) -> Sided:
+    """Return the operations of ``lowered``, each in its own place."""
+    codes, values = lowered.codes, lowered.values
+    olds = news = values
+    pairs = list(compress(range(len(codes)), codes.translate(IS_PAIR)))
+    if pairs:
+        olds, news = list(values), list(values)
+        for i in pairs:
+            olds[i], news[i] = values[i]
+    if not lowered.tagged and not (all_plain(news) and (olds is news or all_plain(olds))):
+        news = list(map(tag, news))
+        olds = list(map(tag, olds)) if pairs else news
+    same = [i for i in pairs if olds[i] == news[i] and codes[i] != Code.DIFFERED]
+    if same:
+        changed = bytearray(codes)
+        for i in same:
+            changed[i] = Code.READ if codes[i] == Code.CAS else Code.NOTHING
+        codes = bytes(changed)
+    return Sided(
+        codes=codes,
+        olds=olds,
+        news=news,
         calls=lowered.calls,
         returns=lowered.returns,
         start=lowered.start,

@@ -15,29 +15,36 @@ is alone when its worker dies killed it, and is a harness failure.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from harness.dask.client import Gone
 from harness.outcome import Outcome
 from harness.plan import PlanError
+from harness.plan.plan import SEED_END
+from harness.report.escape import plain
 from harness.run.stop import undisturbed
 from harness.store.errors import StoreError
 from harness.store.rundir import RunDir
 from targets.target import Place
 
-from .matrix import SEED_END
 from .order import Order
 from .reckoning import Reckoning, figures, reckoned
-from .row import Job, Row, failed
-from .workers import Cores, Gone, Here, Lost
+from .row import Job, Row, failed, of_entry
+from .surprises import surprises
+from .workers import Cores, Here, Lost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from .entries import Entry
     from .journal import Journal
+    from .surprises import Surprise
     from .workers import Workers
+
+
+STRANGE_MAX: Final = 5
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,19 +113,36 @@ class Campaign:
         self._suspects: set[tuple[str, int]] = set()
         self._real: dict[str, bool] = {}
         self._shown: dict[str, int] = {}
+        self._unkept: dict[tuple[str, int], Row] = {}
 
     def resume(self) -> None:
         """Take the rows that an earlier campaign left in the same place."""
+        strange: list[str] = []
         for row in self._journal.rows():
-            if row.name in self._entries:
-                self._order.already(
-                    row.name, row.seed, row.seconds, violation=row.outcome is Outcome.VIOLATION
-                )
-                self._take(row)
+            entry = self._entries.get(row.name)
+            if entry is None:
+                continue
+            if row.seed not in entry.seeds_of(self._wanted.seed_range):
+                strange.append(f"{row.name} seed {row.seed} ({row.outcome.value})")
+                continue
+            if row.to_be_kept:
+                self._unkept[row.name, row.seed] = of_entry(row, entry)
+                continue
+            self._order.already(
+                row.name, row.seed, row.seconds, violation=row.outcome is Outcome.VIOLATION
+            )
+            self._take(of_entry(row, entry))
+        if strange:
+            more = ", ..." if len(strange) > STRANGE_MAX else ""
+            self._say(
+                f"{len(strange)} runs in the journal are of no seed of this campaign and do not count:"
+                f" {', '.join(strange[:STRANGE_MAX])}{more}"
+            )
 
     def run(self, workers: Workers | None = None) -> None:
         """Run what is left; an interruption ends it with what there is."""
         self._began_s = time.monotonic()
+        self._journal.begin()
         workers = workers or self._workers()
         try:
             self._run(workers)
@@ -210,10 +234,10 @@ class Campaign:
         self.rows.append(row)
         if row.outcome is Outcome.VIOLATION:
             if row.name not in self._shown:
-                self._say(f"{row.name}: violation at seed {row.seed}: {row.reason}")
+                self._say(f"{row.name}: violation at seed {row.seed}: {plain(row.reason)}")
             self._shown[row.name] = min(row.seed, self._shown.get(row.name, row.seed))
         elif row.counted is not Outcome.PASS:
-            self._say(f"{row.name}: {row.outcome.value} at seed {row.seed}: {row.reason}")
+            self._say(f"{row.name}: {row.outcome.value} at seed {row.seed}: {plain(row.reason)}")
         self._show(self.progress)
 
     @property
@@ -221,8 +245,8 @@ class Campaign:
         """How far it is."""
         every = self._entries.values()
         wanted = self._wanted
-        endless = wanted.seeds is None and not all(entry.seeds for entry in every)
-        runs = 0 if endless else sum(len(entry.seeds or wanted.seed_range) for entry in every)
+        endless = wanted.seeds is None and any(entry.seeds is None for entry in every)
+        runs = 0 if endless else sum(len(entry.seeds_of(wanted.seed_range)) for entry in every)
         sought = [entry.name for entry in every if entry.expected is Outcome.VIOLATION]
         return Progress(
             runs=len(self.rows),
@@ -236,6 +260,7 @@ class Campaign:
 
     def _end(self) -> None:
         """Put the rows in order, name each first seed, and keep that one's run whole."""
+        self._take_unkept()
         order = {name: place for place, name in enumerate(self._entries)}
         rows = sorted(self.rows, key=lambda row: (order[row.name], row.seed))
         self.rows = [
@@ -243,16 +268,29 @@ class Campaign:
             for row in rows
         ]
 
+    def _take_unkept(self) -> None:
+        """Take what an earlier campaign proved and did not keep, where that was not proved again."""
+        again = {(row.name, row.seed) for row in self.rows if row.outcome is Outcome.VIOLATION}
+        left = {run: row for run, row in self._unkept.items() if run not in again}
+        self.rows = [row for row in self.rows if (row.name, row.seed) not in left]
+        for row in left.values():
+            self._take(row)
+
     def _kept(self, row: Row) -> str | None:
         """Return the path of a row's run; a violation that came before the first seed's is let go."""
         if row.run is None:
             return None
         expected = row.outcome is Outcome.VIOLATION and row.counted is Outcome.PASS
-        directory = RunDir(self._journal.place / row.run)
-        if expected and row.seed != self._shown[row.name]:
-            if row.virtual_s:
-                directory.remove()
-                return None
+        directory = RunDir(self._journal.place / row.run)  # as a line of the journal says, no more
+        later = expected and row.seed != self._shown[row.name]
+        if not directory.ours:
+            if not later:
+                self._say(f"{row.name}: the run of seed {row.seed} is not at {directory.path} any more")
+            return None
+        if later and row.virtual_s:
+            directory.remove()
+            return None
+        if later:
             directory.thin()
         return str(directory.path)
 
@@ -266,6 +304,11 @@ class Campaign:
             cut_off = Outcome.HARNESS_FAILURE
         return reckoned(tuple(self._entries.values()), self.rows, cut_off=cut_off)
 
+    @property
+    def unexpected(self) -> tuple[Surprise, ...]:
+        """The entries that did not end as expected."""
+        return surprises(tuple(self._entries.values()), self.rows, self.reckoning)
+
     def summary(self) -> dict[str, object]:
         """Return the campaign in figures."""
         told = self.reckoning
@@ -273,9 +316,11 @@ class Campaign:
             "outcome": told.outcome.value,
             "reason": self.broken,
             **figures(self.rows),
+            "not_as_expected": [msgspec.to_builtins(each) for each in self.unexpected],
             "missed": list(told.missed),
             "not_run": list(told.not_run),
             "known_unseen": list(told.known_unseen),
+            "idle": {name: list(claims) for name, claims in told.idle.items()},
             "cut_short": self.cut_short,
             "seconds": round(time.monotonic() - self._began_s, 3),
             "directory": str(self._journal.place),

@@ -23,9 +23,8 @@ import msgspec
 from checker.oracles.holdings import holdings
 from checker.timeline import build
 from harness.outcome import Outcome
-from harness.plan.plan import Plan, ScheduleFrom
+from harness.plan.plan import Plan, ScheduleFrom, seats_min
 from harness.plan.schedules import dumped
-from harness.run.generator import seats_min
 from harness.run.simulate import Recording, judge_recording, simulate
 from harness.run.where import simulated
 from nemesis import Episode, Schedule, Step
@@ -89,8 +88,10 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def counted(self) -> Outcome:
-        """What the cell means for the sweep."""
+        """What the cell means for the sweep; one without a verdict keeps its own word."""
         caught = self.outcome is Outcome.VIOLATION
+        if not caught and self.outcome is not Outcome.PASS:
+            return self.outcome
         if self.margin_ns is None and not caught:
             return Outcome.NOT_EXERCISED
         if caught and (self.inside if self.predicted_ns is None else self.predicted_ns >= 0):

@@ -13,10 +13,11 @@ import msgspec
 
 from checker.events import EventType
 from harness.plan.plan import ScheduleFrom
-from harness.plan.schedules import dumped
+from harness.plan.schedules import dumped, of_plan
 from harness.plan.script import Scripted
+from harness.report.faults import held
 from nemesis import Episode, Schedule, Step
-from nemesis.faults import Cut, Slow, Standing
+from nemesis.faults import Cut, Slow
 from nemesis.kinds import step_of
 from nemesis.schedule import (
     At,
@@ -45,7 +46,7 @@ NAME: Final = "explicit"
 
 def faults_of(recording: Recording) -> tuple[Injected, ...]:
     """Return the faults that took hold, in order."""
-    return tuple(fault for fault in recording.record.faults if fault.standing is Standing.INSTALLED)
+    return tuple(held(recording.record.faults))
 
 
 def operations_of(recording: Recording) -> tuple[Scripted, ...]:
@@ -87,6 +88,22 @@ def explicit(
         operations=tuple(operations),
         time_s=time_ns / 1e9,
     )
+
+
+def listed_in(plan: Plan) -> tuple[tuple[Step, ...], tuple[Scripted, ...], int] | None:
+    """Return the steps, operations and time_ns of which `explicit` makes this very plan, if any."""
+    if plan.operations is None:
+        return None
+    steps = tuple(
+        msgspec.structs.replace(step, when=At(_seconds(step.when.span.ns(SECOND) + FIRST_NS)))
+        for episode in of_plan(plan).episodes
+        for step in episode.steps
+        if isinstance(step.when, At)
+    )
+    time_ns = round(plan.time_s * 1e9)
+    if explicit(plan, steps, plan.operations, time_ns=time_ns) != plan:
+        return None
+    return steps, plan.operations, time_ns
 
 
 def steps_of(faults: Iterable[Injected]) -> Iterator[Step]:

@@ -8,6 +8,7 @@ may come from a stranger and names nothing of this host. ``--trust`` lifts both.
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +17,13 @@ import msgspec
 from harness.plan import FIELDS, PlanError, Trust, from_options
 from harness.plan.document import BYTES_MAX, read
 from harness.plan.dump import to_yaml
+from harness.plan.make import file_bytes
 from harness.plan.resolve import OF_THIS_HOST
+from harness.times import seconds_of
 from targets.catalog import is_file
 
 from .entries import TESTED, Drawn, Entry
-from .matrix import Block, Combination, Expected, Matrix, MatrixError, Seeds, combinations, seconds_of
+from .matrix import Block, Combination, Expected, Matrix, MatrixError, combinations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -39,17 +42,12 @@ class Read(msgspec.Struct, frozen=True, kw_only=True):
 
 def from_file(path: Path, *, on: str | None = None, trust: Trust = Trust.OWN) -> Read:
     """Read a campaign file; raise `PlanError` with the line. ``on`` puts all of its runs elsewhere."""
-    matrix, document = _parsed(path)
+    matrix, document = _parsed(path, trust)
     return _resolved(matrix if on is None else _moved(matrix, on), document, trust)
 
 
-def _parsed(path: Path) -> tuple[Matrix, Document]:
-    try:
-        with path.open("rb") as file:
-            data = file.read(BYTES_MAX + 1)
-    except OSError as error:
-        raise PlanError(error.strerror or str(error), where=str(path)) from error
-    document = read(data, name=str(path))
+def _parsed(path: Path, trust: Trust) -> tuple[Matrix, Document]:
+    document = read(file_bytes(path, trust), name=str(path))
     try:
         matrix = msgspec.convert(document.value, Matrix, strict=True)
     except msgspec.ValidationError as error:
@@ -62,6 +60,11 @@ def _parsed(path: Path) -> tuple[Matrix, Document]:
         except ValueError as error:
             raise PlanError(f"budget: {error}", where=document.where("budget")) from error
     return matrix, document
+
+
+def saved_matrix(path: Path) -> Matrix:
+    """Return the matrix of a campaign's directory, to be looked at only; raise `PlanError`."""
+    return _parsed(path, Trust.STRANGER)[0]
 
 
 def of_matrix(matrix: Matrix) -> tuple[Entry, ...]:
@@ -78,7 +81,7 @@ def saved(entries: Iterable[Entry], matrix: Matrix) -> bytes:
             swarm=entry.drawn is Drawn.SWARM,
             plan={key: value for key, value in entry.options.items() if key != "name"},
             known=entry.known,
-            seeds=_seeds(entry.seeds),
+            seeds=entry.seeds,
         )
         for entry in entries
     )
@@ -98,24 +101,16 @@ def going_on(place: Path | None, entries: Iterable[Entry], matrix: Matrix) -> by
     Raises `PlanError` if one of its names meant another run when it began.
     """
     was: dict[str, Entry] = {}
-    if place is not None and place.exists():
-        was = {entry.name: entry for entry in of_matrix(_parsed(place)[0])}
+    if place is not None and os.path.exists(place):  # noqa: PTH110 - of any name
+        was = {entry.name: entry for entry in of_matrix(saved_matrix(place))}
     now = {entry.name: entry for entry in entries}
     for name, entry in now.items():
         before, after = (
-            msgspec.structs.replace(each, seeds=(), known=()) for each in (was.get(name, entry), entry)
+            msgspec.structs.replace(each, seeds=None, known=()) for each in (was.get(name, entry), entry)
         )
         if before != after:
             raise PlanError(f"{name} was another run when this campaign began", where=str(place))
     return saved((was | now).values(), matrix)
-
-
-def _seeds(listed: tuple[int, ...]) -> tuple[int, ...] | Seeds | None:
-    """Return seeds as shortly as a file can say them."""
-    if not listed:
-        return None
-    seeds = Seeds(count=len(listed), first=listed[0])
-    return seeds if seeds.listed == listed else listed
 
 
 def _moved(matrix: Matrix, on: str) -> Matrix:
@@ -133,13 +128,14 @@ def _resolved(matrix: Matrix, document: Document, trust: Trust) -> Read:
     """Return what every combination comes to; each value is looked at by itself first."""
     entries: dict[str, Entry] = {}
     left_out: list[str] = []
-    for path, key, value in _values(matrix):
-        try:
-            from_options({key: value})
-        except PlanError as error:
-            raise PlanError(error.sentence, where=document.where(path)) from error
     try:
-        for each in combinations(matrix):
+        every = combinations(matrix)
+        for path, key, value in _values(matrix):
+            try:
+                from_options({key: value})
+            except PlanError as error:
+                raise PlanError(error.sentence, where=document.where(path)) from error
+        for each in every:
             block, entry = matrix.runs[each.block], each.entry
             _allowed(each, matrix, document, trust)
             try:

@@ -3,14 +3,16 @@
 A worker of a Dask cluster makes its tasks in threads, and a simulated run needs a process of its own:
 it closes clocks and files to everything around it. So each thread of a worker has a *hand*, a child
 that lives as long as the thread does and makes one run after the other. Frames on its standard input
-and output are a length and that many bytes. A run that is kept travels as its files, since the campaign
-may be elsewhere.
+and output are a length and that many bytes. A run that is kept lies at its worker until the campaign,
+which may be elsewhere, has fetched it (`harness.campaign.fetch`): in a directory of the worker's own,
+which goes with it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import struct
 import subprocess
@@ -18,55 +20,52 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from pkgutil import resolve_name
+from typing import IO, Final
 
 import msgspec
 
-from harness.store.environment import DISTRIBUTION
+from harness.store.files import open_regular
 
 from .row import Job, Row, row_of
 from .workers import work_for
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-FILES_MAX_BYTES: Final = 256 << 20
 _LENGTH: Final = struct.Struct(">Q")
 _MINE: Final = threading.local()
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a job: its row, and the files of its run, if it was kept, by relative names.
+    """What became of a job: its row, and the files of its run, if it was kept, with their bytes.
 
-    ``store`` is where the run was made, which its files name; ``left_out`` counts files that were too
-    large to travel.
+    ``store`` is the directory that the run lies in, which its files name. The campaign removes it.
     """
 
     row: Row
-    store: str
-    files: dict[str, bytes] = {}
-    left_out: int = 0
+    store: str | None = None
+    files: dict[str, int] = {}
 
 
 class HandLost(Exception):  # noqa: N818 - what happened
     """The process that was making a run died."""
 
 
-def version() -> str:
-    """Return the version of Lantern that is installed here."""
-    from importlib import metadata  # noqa: PLC0415 - of the worker that is asked
+def at_worker(job: bytes) -> tuple[str, bytes]:
+    """Have a run made at a worker of Dask, by the hand of this thread; return whose, and its `Made`."""
+    worker = resolve_name("distributed:get_worker")()
+    return worker.address, by_hand(job, worker.local_directory)
 
-    return metadata.version(DISTRIBUTION)
 
+def by_hand(job: bytes, place: str) -> bytes:
+    """Have a run made by the hand of this thread, somewhere below ``place``.
 
-def by_hand(job: bytes) -> bytes:
-    """Have a run made by the hand of this thread; raise `HandLost` if that dies meanwhile."""
+    Raises `HandLost` if it dies meanwhile.
+    """
     hand: subprocess.Popen[bytes] | None = getattr(_MINE, "hand", None)
     if hand is not None and hand.poll() is not None:
         let_go(hand)
         hand = None
     if hand is None:
-        command = [sys.executable, "-P", "-m", __name__, str(os.getpid())]
+        command = [sys.executable, "-P", "-m", __name__, str(os.getpid()), place]
         hand = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
         _MINE.hand = hand
     assert hand.stdin is not None
@@ -77,6 +76,18 @@ def by_hand(job: bytes) -> bytes:
     except (OSError, EOFError):
         let_go(hand)
         raise HandLost(f"its process ended with code {hand.returncode}") from None
+
+
+def piece(path: str, offset: int, size: int) -> bytes:
+    """Return a piece of a file at its worker, shorter only where the file ends."""
+    with open_regular(Path(path)) as file:
+        file.seek(offset)
+        return file.read(size)
+
+
+def forget(store: str) -> None:
+    """Remove what a run left at its worker."""
+    shutil.rmtree(store, ignore_errors=True)
 
 
 def let_go(hand: subprocess.Popen[bytes]) -> None:
@@ -104,31 +115,20 @@ def _read(stream: IO[bytes]) -> bytes:
     return data
 
 
-def made(job: Job) -> Made:
-    """Make a run in a place of its own; return it with what it kept."""
-    with tempfile.TemporaryDirectory(prefix="lantern-hand-") as store:
-        row = row_of(job, store)
-        if row.run is None:
-            return Made(row=row, store=store)
-        files: dict[str, bytes] = {}
-        left_out = 0
-        room = FILES_MAX_BYTES
-        for path in _files(Path(store, row.run)):
-            room -= path.stat().st_size
-            if room < 0:
-                left_out += 1
-            else:
-                files[str(path.relative_to(Path(store, row.run)))] = path.read_bytes()
-        return Made(row=row, store=store, files=files, left_out=left_out)
-
-
-def _files(run: Path) -> Iterator[Path]:
-    """Yield the files of a run, the small ones first."""
+def made(job: Job, place: str) -> Made:
+    """Make a run in a place of its own; return it with what it kept there."""
+    store = tempfile.mkdtemp(prefix="lantern-hand-", dir=place)
+    row = row_of(job, store)
+    if row.run is None:
+        forget(store)
+        return Made(row=row)
+    run = Path(store, row.run)
     found = [path for path in run.rglob("*") if path.is_file() and not path.is_symlink()]
-    yield from sorted(found, key=lambda path: (path.stat().st_size, path))
+    files = {str(path.relative_to(run)): path.stat().st_size for path in sorted(found)}
+    return Made(row=row, store=store, files=files)
 
 
-def main(worker_pid: int) -> None:
+def main(worker_pid: int, place: str) -> None:
     """Make runs for a worker until it is gone. What a run prints goes to standard error."""
     work_for(worker_pid)
     answers = os.fdopen(os.dup(1), "wb")
@@ -138,11 +138,11 @@ def main(worker_pid: int) -> None:
             job = msgspec.json.decode(_read(sys.stdin.buffer), type=Job)
         except EOFError:
             return
-        told = made(job)
+        told = made(job, place)
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # an answer is whole or none
         _write(answers, msgspec.msgpack.encode(told))
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), sys.argv[2])

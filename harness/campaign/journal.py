@@ -18,6 +18,7 @@ open holds a lock, which ends with its process.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
@@ -28,7 +29,14 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from harness.store.errors import NotARun, Refused, StoreError
-from harness.store.files import make_directory, read_bounded, trouble, write_all, write_atomic
+from harness.store.files import (
+    make_directory,
+    no_directory,
+    read_bounded,
+    trouble,
+    write_all,
+    write_atomic,
+)
 
 from .row import Row
 
@@ -57,12 +65,12 @@ def fresh(store: Path) -> Path:
                 make_directory(path)
                 return path
     except OSError as error:
-        raise trouble(error, store) from error
+        raise no_directory(error, store) from error
     raise AssertionError
 
 
 def rows_in(lines: bytes, path: Path) -> tuple[Row, ...]:
-    """Return the rows of whole lines, one a run: the later of one that was cut short first.
+    """Return the rows of whole lines, one a run: the later of one that is run again.
 
     Raises `NotARun` with the line of what is no row, or names what is no run of this campaign.
     """
@@ -75,7 +83,9 @@ def rows_in(lines: bytes, path: Path) -> tuple[Row, ...]:
         if row.run is not None and RUN.fullmatch(row.run) is None:
             raise NotARun(f"{path}:{number}: {row.run!r} is no run of this campaign")
         run = row.name, row.seed
-        if run not in rows or rows[run].interrupted:
+        before = rows.get(run)
+        kept_now = before is not None and before.to_be_kept and row.outcome is before.outcome
+        if before is None or before.again or kept_now:
             rows.pop(run, None)
             rows[run] = row
     return tuple(rows.values())
@@ -94,7 +104,9 @@ class Journal:
                 raise Refused(f"{place}: is there already, and is no campaign's directory")
             self._descriptor = os.open(self._path, _FLAGS, 0o644)
         except OSError as error:
-            raise trouble(error, place) from error
+            if error.errno in {errno.ELOOP, errno.EISDIR}:
+                raise Refused(f"{self._path}: not a regular file") from error
+            raise no_directory(error, place) from error
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -107,7 +119,7 @@ class Journal:
         whole = data.rfind(b"\n") + 1
         os.ftruncate(self._descriptor, whole)
         rows = rows_in(data[:whole], self._path)
-        return tuple(row for row in rows if not row.interrupted)  # those are run again
+        return tuple(row for row in rows if not row.again)  # those are run again
 
     def write(self, row: Row) -> None:
         """Put a row on the disk; a disk that refuses leaves whole lines only."""
@@ -121,6 +133,12 @@ class Journal:
         except BaseException:
             os.ftruncate(self._descriptor, whole)
             raise
+
+    def begin(self) -> None:
+        """Take away what a campaign in here came to before: until this one ends it comes to nothing."""
+        for name in (SUMMARY, JUNIT):
+            with contextlib.suppress(OSError):
+                (self.place / name).unlink()
 
     def save(self, campaign: bytes) -> None:
         """Write down which campaign this is."""

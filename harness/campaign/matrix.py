@@ -7,14 +7,14 @@ block says otherwise, for all of its combinations or for some (``except``).
 
 Combinations that make no plan (a mistake under another policy than its own, say) are refused, or left
 out where the block says ``unfit: leave-out``; that is the reader's, which knows their lines. Here
-everything is plain data: a matrix can be made by code as well as read from a file, and `catalog` is one
-that is.
+everything is plain data: a matrix can be made by code as well as read from a file, and the `catalog` is
+one that is.
 """
 
 from __future__ import annotations
 
 import re
-from itertools import product
+from itertools import chain, product
 from math import prod
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
@@ -23,15 +23,18 @@ import msgspec
 from harness.outcome import Outcome
 from harness.plan import FIELDS
 from harness.plan.draft import unknown
-from targets.catalog import DEFAULT, find
+from harness.plan.plan import SEED_END
 
-from .entries import Drawn, Entry
+from .entries import Drawn, Entry, Many, Seed, Seeds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
 COMBINATIONS_MAX: Final = 2000
-SEED_END: Final = 1 << 62
+LISTED_MAX: Final = 100_000
+"""Seeds written out one by one, in all entries: the saved file has each of them."""
+
+WHEN_MAX: Final = 1000
 PLAIN_AXES: Final = frozenset({"target", "policy", "mistake", "faults", "on"})
 """Axes whose values speak for themselves in a name."""
 
@@ -39,34 +42,17 @@ NO_AXES: Final = frozenset({"schema", "name", "seed", "schedule_from"})
 """Keys of a plan that a campaign decides."""
 
 RULE: Final = re.compile(r"[A-Z][0-9]{1,2}")
-_TIME: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(s|m|h)?")
-_UNITS: Final = {"s": 1, "m": 60, "h": 3600}
 
-Seed = Annotated[int, msgspec.Meta(ge=0, lt=SEED_END)]
-Rule = Annotated[str, msgspec.Meta(pattern=f"^{RULE.pattern}$")]
-Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+=/-]*$", max_length=200)]
+Rule = Annotated[str, msgspec.Meta(pattern=rf"^{RULE.pattern}\Z")]
+Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+=/-]*\Z", max_length=200)]
+When = Annotated[dict[str, Any], msgspec.Meta(min_length=1)]
 Expected = Literal["pass", "violation", "not-exercised", "unknown"]
-
-
-Many = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
-
-
-class Seeds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """So many seeds, from the first one on."""
-
-    count: Many
-    first: Seed = 0
-
-    @property
-    def listed(self) -> tuple[int, ...]:
-        """The seeds, in order."""
-        return tuple(range(self.first, self.first + self.count))
 
 
 class Otherwise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is expected of the combinations that have these values."""
 
-    when: Annotated[dict[str, Any], msgspec.Meta(min_length=1)]
+    when: When
     expect: Expected
 
 
@@ -78,8 +64,10 @@ class Block(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     swarm: bool = False
     plan: dict[str, Any] = {}
     matrix: dict[str, Annotated[list[Any], msgspec.Meta(min_length=1)]] = {}
-    exclude: tuple[Annotated[dict[str, Any], msgspec.Meta(min_length=1)], ...] = ()
-    otherwise: tuple[Otherwise, ...] = msgspec.field(name="except", default=())
+    exclude: Annotated[tuple[When, ...], msgspec.Meta(max_length=WHEN_MAX)] = ()
+    otherwise: Annotated[tuple[Otherwise, ...], msgspec.Meta(max_length=WHEN_MAX)] = msgspec.field(
+        name="except", default=()
+    )
     unfit: Literal["refuse", "leave-out"] = "refuse"
     known: tuple[Rule, ...] = ()
     seeds: Annotated[tuple[Seed, ...], msgspec.Meta(min_length=1)] | Seeds | Many | None = None
@@ -88,7 +76,7 @@ class Block(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Matrix(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A campaign: the blocks, what their plans share, and how far it goes.
 
-    ``budget`` is a time as `seconds_of` takes it; ``seeds`` None is as many as go in it.
+    ``budget`` is a time as `harness.times` reads it; ``seeds`` None is as many as go in it.
     """
 
     schema: Literal[1]
@@ -101,12 +89,11 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     until: Literal["violation"] | None = None
 
 
-def seconds_of(text: str) -> float:
-    """Return seconds of ``90``, ``90s``, ``10m`` or ``2h``; raise ``ValueError``."""
-    found = _TIME.fullmatch(text)
-    if found is None or not float(found[1]):
-        raise ValueError(f"'{text[:40]}' is no time; say 90s, 10m or 2h")
-    return float(found[1]) * _UNITS[found[2] or "s"]
+def fits(first: int, count: int | None) -> None:
+    """Raise ``ValueError`` for seeds that run out of range; None is as many as go."""
+    last = first + (count or 1) - 1
+    if last >= SEED_END:
+        raise ValueError(f"seed {last}, the last of {count} from {first} on, is not below {SEED_END}")
 
 
 class MatrixError(Exception):
@@ -127,16 +114,24 @@ class Combination(msgspec.Struct, frozen=True):
 
 
 def combinations(matrix: Matrix) -> Iterator[Combination]:
-    """Yield what the blocks multiply out to, in order; raise `MatrixError`."""
-    total = 0
+    """Return what the blocks multiply out to, in order; raise `MatrixError`, for too many at once."""
+    _within(matrix.first_seed, matrix.seeds, "first_seed")
+    total = listed = 0
     for number, block in enumerate(matrix.runs):
         path = f"runs[{number}]"
         _means_something(matrix, block, path)
-        total += prod(map(len, block.matrix.values()))
+        many = prod(map(len, block.matrix.values()))
+        total += many
         if total > COMBINATIONS_MAX:
             sentence = f"more than {COMBINATIONS_MAX} combinations: make several campaigns of them"
             raise MatrixError(sentence, f"{path}.matrix" if block.matrix else path)
-        yield from _of_block(matrix, block, number)
+        listed += many * len(block.seeds) if isinstance(block.seeds, tuple) else 0
+        if listed > LISTED_MAX:
+            sentence = f"more than {LISTED_MAX} seeds are listed, over all runs: say count and first"
+            raise MatrixError(sentence, f"{path}.seeds")
+    return chain.from_iterable(
+        _of_block(matrix, block, number) for number, block in enumerate(matrix.runs)
+    )
 
 
 def _means_something(matrix: Matrix, block: Block, path: str) -> None:
@@ -154,12 +149,22 @@ def _means_something(matrix: Matrix, block: Block, path: str) -> None:
             raise MatrixError(f"{key} is an axis, and no value beside it", f"{path}.plan.{key}")
     if block.name is None and not block.matrix:
         raise MatrixError("a block without axes needs a name", path)
+    if isinstance(block.seeds, Seeds):
+        _within(block.seeds.first, block.seeds.count, f"{path}.seeds.first")
+
+
+def _within(first: int, count: int | None, path: str) -> None:
+    try:
+        fits(first, count)
+    except ValueError as error:
+        raise MatrixError(str(error), path) from error
 
 
 def _of_block(matrix: Matrix, block: Block, number: int) -> Iterator[Combination]:
     path = f"runs[{number}]"
     axes = tuple(block.matrix)
     excluded, excepted = [0] * len(block.exclude), [0] * len(block.otherwise)
+    seeds = _seeds(block)
     for places in product(*(range(len(values)) for values in block.matrix.values())):
         at = dict(zip(axes, places, strict=True))
         own = {key: block.matrix[key][place] for key, place in at.items()}
@@ -182,7 +187,7 @@ def _of_block(matrix: Matrix, block: Block, number: int) -> Iterator[Combination
                 options={"name": _word(name), **options},
                 drawn=Drawn.SWARM if block.swarm else Drawn.AIMED,
                 known=tuple(dict.fromkeys((*matrix.known, *block.known))),
-                seeds=_seeds(block),
+                seeds=seeds,
             ),
             number,
             at,
@@ -216,16 +221,17 @@ def _matches(options: Mapping[str, Any], when: Mapping[str, Any]) -> bool:
     return all(options.get(key) == _listed(key, value) for key, value in when.items())
 
 
-def _seeds(block: Block) -> tuple[int, ...]:
+def _seeds(block: Block) -> Seeds | tuple[int, ...] | None:
+    """Return seeds as shortly as they can be said, each once."""
     match block.seeds:
-        case None:
-            return ()
         case int(count):
-            return Seeds(count=count).listed
-        case Seeds() as seeds:
-            return seeds.listed
-        case listed:
-            return tuple(dict.fromkeys(listed))
+            return Seeds(count=count)
+        case tuple(listed):
+            once = tuple(dict.fromkeys(listed))
+            straight = Seeds(count=len(once), first=once[0])
+            return straight if tuple(straight.listed) == once else once
+        case seeds:
+            return seeds
 
 
 def _name(block: Block, at: Mapping[str, int]) -> str:
@@ -255,20 +261,3 @@ def _shown(value: Any, place: int) -> str:
 def _word(name: str) -> str:
     """Return a name as a plan may have it, and a run directory."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:60] or "run"
-
-
-def catalog(*, on: str, drawn: Drawn) -> Matrix:
-    """Return every mistake that can be shown there, then every policy as its control."""
-    target = find(DEFAULT)
-    swarm = drawn is Drawn.SWARM
-    mistakes = [name for name, mistake in target.mistakes.items() if on in mistake.places]
-    axes: Iterable[tuple[str, list[str]]] = (("mistake", mistakes), ("policy", list(target.modes)))
-    plan = {} if swarm else {"on": on}
-    return Matrix(
-        schema=1,
-        runs=tuple(
-            Block(swarm=swarm, plan=dict(plan), matrix={axis: list(values)})
-            for axis, values in axes
-            if values
-        ),
-    )

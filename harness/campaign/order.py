@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from .row import Job
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from .entries import Entry
 
@@ -48,12 +48,12 @@ class Order:
     def __init__(
         self,
         entries: Sequence[Entry],
-        seeds: Iterable[int],
+        seeds: Sequence[int],
         *,
         by_time: bool = False,
         until_violation: bool = False,
     ) -> None:
-        self._names = {entry.name: _Name(entry, iter(entry.seeds or seeds)) for entry in entries}
+        self._names = {entry.name: _Name(entry, iter(entry.seeds_of(seeds))) for entry in entries}
         self._by_time = by_time
         self._until_violation = until_violation
         self._done: set[tuple[str, int]] = set()

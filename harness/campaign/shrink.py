@@ -1,36 +1,43 @@
 """From a failing plan to a minimal one, by running it again in virtual time with things left out.
 
-A step is kept if the run still proves a violation of the same kind. First what makes the run large:
+A step is kept if the run still proves a violation of the same kind; what is no plan (a step about a node
+that was left out, say) is not run. First what makes the run large:
 time after the proof, weather, load, episodes. Then what was decided is written down (`explicit`), and
-single faults and operations are left out, faults shortened, and the instants rounded. Nothing is drawn
-and no clock is looked at, so one failing plan shrinks to one minimal plan. An interruption ends it with
-the smallest plan that was found until then.
+single faults and operations are left out, faults shortened, and the instants rounded. What comes
+later may make room for what was tried before (an operation at another instant is one that can go), so
+all of it is done again until a whole round changes nothing: what is minimal shrinks to itself.
+
+Nothing is drawn and no clock is looked at, so one failing plan shrinks to one minimal plan. A bound on
+the runs ends it, or an interruption, with the smallest plan that was found until then.
 """
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from harness.outcome import Outcome
+from harness.plan import is_plan
 from harness.plan.plan import Plan, ScheduleFrom
-from harness.run.generator import seats_min
 from harness.run.judge import Judgement
 from harness.run.simulate import Recording, judge_recording, simulate
-from nemesis.schedule import At, CutAt, For, NamedLinks, SlowAt, Span, Step
-from targets.clock import MS, SECOND
-from targets.sim.weather import STILL
+from nemesis.schedule import For, Span, Step
+from targets.clock import MS
 
-from .explicit import explicit, faults_of, operations_of, steps_of
+from .explicit import explicit, faults_of, listed_in, operations_of, steps_of
 from .reduce import reduced
+from .smaller import ascending, changes, fewer_links, in_order, rounded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from harness.plan.script import Scripted
 
 TRIES_MAX: Final = 3000
+BUDGET_OVER: Final = "the budget was over"
+INTERRUPTED: Final = "interrupted"
 AFTER_NS: Final = 50 * MS
 SHORTEST_S: Final = 0.001
 ROUNDS: Final = (100 * MS, 10 * MS, MS)
@@ -39,7 +46,7 @@ ROUNDS: Final = (100 * MS, 10 * MS, MS)
 class Shrunk(msgspec.Struct, frozen=True, kw_only=True):
     """A minimal plan with its run. ``faults`` and ``operations`` are what is left of them.
 
-    ``interrupted`` is whether somebody did not wait for the end: it might go on from here.
+    ``stopped`` says why it might go on from here.
     """
 
     recording: Recording
@@ -47,7 +54,7 @@ class Shrunk(msgspec.Struct, frozen=True, kw_only=True):
     faults: int
     operations: int
     tries: int
-    interrupted: bool
+    stopped: str | None
 
 
 class Best(msgspec.Struct, frozen=True):
@@ -74,21 +81,24 @@ def shrink(
     """
     shrinking = Shrinking(msgspec.structs.replace(plan, name="minimal"), say, show)
     try:
-        shrinking.smaller()
-        shrinking.written_down()
-        shrinking.left_out()
+        shrinking.until_minimal()
     except KeyboardInterrupt:
-        return shrinking.result(interrupted=True)
-    return shrinking.result()
+        return shrinking.result(stopped=INTERRUPTED)
+    return shrinking.result(stopped=BUDGET_OVER if shrinking.refused else None)
 
 
 class Shrinking:
-    """The best plan so far, and the run that proves it: ``best``, in one piece."""
+    """The best plan so far, and the run that proves it: ``best``, in one piece.
+
+    ``refused`` is whether a plan was not tried because there were `TRIES_MAX` of them.
+    """
 
     def __init__(self, plan: Plan, say: Callable[[str], None], show: Callable[[str], None]) -> None:
         self._say = say
         self._show = show
         self._tries = 0
+        self._in_vain: set[bytes] = set()
+        self.refused = False
         recording = simulate(plan)
         self.best = Best(plan, recording, judge_recording(recording))
         self._kind = self.judged.kind
@@ -116,7 +126,7 @@ class Shrinking:
         """What was proved of it."""
         return self.best.judged
 
-    def result(self, *, interrupted: bool = False) -> Shrunk:
+    def result(self, *, stopped: str | None) -> Shrunk:
         """Return where it came to."""
         best = self.best
         return Shrunk(
@@ -125,14 +135,18 @@ class Shrinking:
             faults=len(faults_of(best.recording)),
             operations=len(operations_of(best.recording)),
             tries=self._tries,
-            interrupted=interrupted,
+            stopped=stopped,
         )
 
     def _try(self, plan: Plan) -> bool:
-        """Run a plan; take it if it still proves the same."""
+        """Run a plan; take it if it still proves the same. One that did not is not run again."""
         if plan == self.plan:
             return True
+        asked = fingerprint(plan)
+        if asked in self._in_vain or not is_plan(plan):
+            return False
         if self._tries >= TRIES_MAX:
+            self.refused = True
             return False
         self._tries += 1
         recording = simulate(plan)
@@ -140,6 +154,8 @@ class Shrinking:
         proves = judged.outcome is Outcome.VIOLATION and judged.kind == self._kind
         if proves:
             self.best = Best(plan, recording, judged)
+        else:
+            self._in_vain.add(asked)
         self._show(self._so_far)
         return proves
 
@@ -151,6 +167,15 @@ class Shrinking:
             left = f"{self.plan.time_s:.2f} s of load, {self.plan.nodes} nodes"
         return f"{self._tries:4d} runs: {left}"
 
+    def until_minimal(self) -> None:
+        """Do all there is to do, over again, until a whole round of it changes nothing."""
+        before = None
+        while before != self.plan:
+            before = self.plan
+            self.smaller()
+            if self.written_down():
+                self.left_out()
+
     # The run as a whole.
 
     def smaller(self) -> None:
@@ -159,7 +184,7 @@ class Shrinking:
         before = None
         while before != self.plan:
             before = self.plan
-            for change in _changes(self.plan):
+            for change in changes(self.plan):
                 if self._try(msgspec.structs.replace(self.plan, **change)):
                     self._cut_time()
             if self.plan.operations is None:
@@ -192,8 +217,16 @@ class Shrinking:
 
     # What was decided.
 
-    def written_down(self) -> None:
-        """Turn what the run did into steps and a list."""
+    def written_down(self) -> bool:
+        """Turn what the run did into steps and a list, and return whether these show it too.
+
+        What is written down already is taken as it stands. Taken from the run again it would read
+        otherwise where the end of the run cut a fault short, say, and there would be no end of changes.
+        """
+        listed = listed_in(self.plan)
+        if listed is not None:
+            self._steps, self._operations, self._time_ns = listed
+            return True
         load_ns = self.recording.seen.load_ns
         assert load_ns is not None, "what proves something was under load"
         steps = tuple(steps_of(faults_of(self.recording)))
@@ -202,9 +235,11 @@ class Shrinking:
             operations = operations_of(self.recording)
         time_ns = load_ns[1] - load_ns[0]
         self._steps, self._operations, self._time_ns = steps, operations, time_ns
-        if not self._try_parts(steps, operations):
-            raise NotReproduced("what the run did, written down step by step, does not show it again")
-        self._say(self._so_far)
+        shown = self._try_parts(steps, operations)
+        self._say(
+            self._so_far if shown else "written down step by step it does not show: it stays as is"
+        )
+        return shown
 
     def _try_parts(self, steps: tuple[Step, ...], operations: tuple[Scripted, ...]) -> bool:
         if not self._try(explicit(self.plan, steps, operations, time_ns=self._time_ns)):
@@ -218,7 +253,7 @@ class Shrinking:
         while before != (self._steps, self._operations, self.plan.time_s):
             before = (self._steps, self._operations, self.plan.time_s)
             self._cut_load()
-            for change in _changes(self.plan):
+            for change in changes(self.plan):
                 self._try(msgspec.structs.replace(self.plan, **change))
             reduced(self._operations, lambda part: self._try_parts(self._steps, part))
             reduced(self._steps, lambda part: self._try_parts(part, self._operations))
@@ -247,7 +282,7 @@ class Shrinking:
                     self._try_parts(
                         (*self._steps[:place], smaller, *self._steps[place + 1 :]), self._operations
                     )
-                    for smaller in _fewer_links(self._steps[place])
+                    for smaller in fewer_links(self._steps[place])
                 )
 
     def _lengthen_or_shorten(self) -> None:
@@ -273,12 +308,12 @@ class Shrinking:
                 at_ns = round(each.at_ns / unit_ns) * unit_ns
                 moved = msgspec.structs.replace(each, at_ns=at_ns)
                 parts = (*self._operations[:place], moved, *self._operations[place + 1 :])
-                if each.at_ns % (10 * unit_ns) and _in_order(parts):
+                if each.at_ns % (10 * unit_ns) and in_order(parts):
                     self._try_parts(self._steps, parts)
             for place, step in enumerate(self._steps):
-                rounded = _rounded(step, unit_ns)
-                parts_ = (*self._steps[:place], rounded, *self._steps[place + 1 :])
-                if _ascending(parts_):
+                coarser = rounded(step, unit_ns)
+                parts_ = (*self._steps[:place], coarser, *self._steps[place + 1 :])
+                if ascending(parts_):
                     self._try_parts(parts_, self._operations)
 
     def _fewer_seats(self) -> None:
@@ -291,78 +326,6 @@ class Shrinking:
         )
 
 
-def _changes(plan: Plan) -> Iterator[dict[str, object]]:
-    """Yield what may make a run smaller, the largest savings first."""
-    if plan.weather != STILL:
-        yield {"weather": STILL}
-        for field, value in msgspec.structs.asdict(STILL).items():
-            yield {"weather": msgspec.structs.replace(plan.weather, **{field: value})}
-    if plan.peer_delay_ns:
-        yield {"peer_delay_ns": 0}
-    for key in ("append_max", "compact_entries", "workload"):
-        usual = getattr(Plan(), key)
-        if getattr(plan, key) != usual:
-            yield {key: usual}
-    if plan.operations is None:
-        yield from _lighter(plan)
-
-
-def _lighter(plan: Plan) -> Iterator[dict[str, object]]:
-    if plan.nodes > 3:
-        yield {"nodes": 3, "clients": min(plan.clients, seats_min(3) + 3)}
-        yield {"nodes": 5}
-    yield from simpler_load(plan)
-    yield from lower_rates(plan, 20, 50, 100, 200, 400)
-
-
-def simpler_load(plan: Plan) -> Iterator[dict[str, object]]:
-    """Yield what makes a load simpler: one key, one way to read, no client beyond those it must have."""
-    if plan.keys > 1:
-        yield {"keys": 1}
-    if plan.readindex_one_in:
-        yield {"readindex_one_in": 0}
-    if plan.clients > seats_min(plan.nodes):
-        yield {"clients": seats_min(plan.nodes)}
-
-
-def lower_rates(plan: Plan, *rates: int) -> Iterator[dict[str, object]]:
-    """Yield those of ``rates`` that are less than a plan has; 0 is as fast as it goes."""
-    for rate in rates:
-        if plan.rate > rate or not plan.rate:
-            yield {"rate": rate}
-
-
-def _fewer_links(step: Step) -> Iterator[Step]:
-    do = step.do
-    if not isinstance(do, CutAt | SlowAt) or not isinstance(do.links, NamedLinks):
-        return
-    for ends, other in (("sources", "sinks"), ("sinks", "sources")):
-        names = getattr(do.links, ends)
-        for name in names if len(names) > 1 else ():
-            fewer = {
-                ends: tuple(each for each in names if each != name),
-                other: getattr(do.links, other),
-            }
-            links = NamedLinks(fewer["sources"], fewer["sinks"])
-            yield msgspec.structs.replace(step, do=msgspec.structs.replace(do, links=links))
-
-
-def _rounded(step: Step, unit_ns: int) -> Step:
-    def whole(span: Span) -> Span:
-        return Span(round(span.ns(SECOND) / unit_ns) * unit_ns / 1e9)
-
-    when = At(whole(step.when.span)) if isinstance(step.when, At) else step.when
-    until = step.until
-    if isinstance(until, For):
-        until = For(whole(until.span)) if until.span.ns(SECOND) >= unit_ns else until
-    return msgspec.structs.replace(step, when=when, until=until)
-
-
-def _ascending(steps: tuple[Step, ...]) -> bool:
-    times = [step.when.span.amount for step in steps if isinstance(step.when, At)]
-    return times == sorted(times)
-
-
-def _in_order(operations: tuple[Scripted, ...]) -> bool:
-    times = [each.at_ns for each in operations]
-    return times == sorted(times)
+def fingerprint(plan: Plan) -> bytes:
+    """Return what equal plans have in common and no others."""
+    return hashlib.sha256(msgspec.json.encode(plan)).digest()

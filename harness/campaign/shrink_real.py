@@ -4,6 +4,7 @@ In virtual time one run answers whether a plan still shows the failure; here it 
 the plan as it is comes first: it is run until it has shown the failure a few times, which says how often
 it does. Then each candidate is run until it is known whether it shows the failure as often, or hardly
 ever (`rate.Question`); what is not known in time counts as hardly, so nothing is left out by luck.
+All of it is asked again until a whole round leaves nothing out, but no plan that hardly shows it twice.
 
 A run costs seconds, so what is left out is coarse, the largest savings first: episodes, their
 repetitions, time after the proof, load, single steps. The operations stay those of the workload: on
@@ -12,18 +13,21 @@ processes no instant of a list means anything.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from harness.plan import is_plan
 from harness.plan.plan import Plan, ScheduleFrom
 from harness.plan.schedules import dumped, of_plan
+from harness.store.errors import StoreError
 from nemesis import Episode, Schedule
-from nemesis.schedule import ScheduleError
 
 from .rate import Known, Question, Rate
 from .reduce import reduced
-from .shrink import NotReproduced, lower_rates, simpler_load
+from .shrink import INTERRUPTED, NotReproduced, fingerprint
+from .smaller import lower_rates, simpler_load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,7 +49,7 @@ class Try(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: str | None
     proof_s: float | None
-    directory: str
+    directory: Path
     reason: str | None
 
 
@@ -82,15 +86,16 @@ def shrink_real(
     """Return the smallest plan that shows the failure as often as ``plan`` does.
 
     ``attempt`` runs a plan; it raises `Stopped` (or KeyboardInterrupt) where no more is to be run. Of a
-    run that is not needed any more ``drop`` is told. Raises `NotReproduced` if ``plan`` shows nothing.
+    run that is not needed any more ``drop`` is told. A disk without room for the next run ends it with
+    what was found. Raises `NotReproduced` if ``plan`` shows nothing.
     """
     shrinking = _Shrinking(msgspec.structs.replace(plan, name="minimal"), attempt, drop, say)
     try:
-        shrinking.smaller()
-    except Stopped as why:
+        shrinking.until_minimal()
+    except (Stopped, StoreError) as why:
         return shrinking.result(stopped=str(why))
     except KeyboardInterrupt:
-        return shrinking.result(stopped="interrupted")
+        return shrinking.result(stopped=INTERRUPTED)
     return shrinking.result(stopped=None)
 
 
@@ -107,6 +112,7 @@ class _Shrinking:
         self._drop = drop
         self._say = say
         self._tries = 0
+        self._in_vain: set[bytes] = set()
         self._kind: str | None = None
         self._shown: Try | None = None
         self._proof_s = 0.0
@@ -171,9 +177,15 @@ class _Shrinking:
         return tried
 
     def _try(self, plan: Plan) -> bool:
-        """Ask a plan; take it if it shows the failure as often as the plan as it was."""
+        """Ask a plan; take it if it shows the failure as often as the plan as it was.
+
+        What is no plan is not run: one that heals, say, what was left out.
+        """
         if plan == self.plan:
             return True
+        asked = fingerprint(plan)
+        if asked in self._in_vain or not is_plan(plan):
+            return False
         rate, shown = Rate(), None
         before_s, self._proof_s = self._proof_s, 0.0
         try:
@@ -185,6 +197,7 @@ class _Shrinking:
             self._give_up(shown, before_s)
             raise
         if known is not Known.USUALLY:
+            self._in_vain.add(asked)
             self._give_up(shown, before_s)
             return False
         assert self._shown is not None
@@ -199,8 +212,15 @@ class _Shrinking:
 
     # What is left out.
 
+    def until_minimal(self) -> None:
+        """Leave out what can be left out, until a whole round of it changes nothing."""
+        before = None
+        while before != self.plan:
+            before = self.plan
+            self.smaller()
+
     def smaller(self) -> None:
-        """Leave out what can be left out, the largest savings first."""
+        """Try to leave out each thing there is, the largest savings first."""
         reduced(of_plan(self.plan).episodes, self._try_episodes)
         self._told("episodes")
         once = tuple(
@@ -226,17 +246,10 @@ class _Shrinking:
         )
 
     def _try_episodes(self, episodes: tuple[Episode, ...]) -> bool:
-        plan = msgspec.structs.replace(
-            self.plan,
-            schedule=dumped(Schedule(episodes)),
-            schedule_from=ScheduleFrom.FILE,
-            faults=(),
+        schedule, source = dumped(Schedule(episodes)), ScheduleFrom.FILE
+        return self._try(
+            msgspec.structs.replace(self.plan, schedule=schedule, schedule_from=source, faults=())
         )
-        try:
-            of_plan(plan)
-        except ScheduleError:  # a heal, say, of what was left out
-            return False
-        return self._try(plan)
 
     def _fewer_steps(self, place: int) -> None:
         episodes = of_plan(self.plan).episodes

@@ -16,9 +16,8 @@ from typing import Final
 
 import msgspec
 
-from harness.plan.plan import Plan, ScheduleFrom
+from harness.plan.plan import Plan, ScheduleFrom, seats_min
 from harness.plan.schedules import dumped
-from harness.run.generator import seats_min
 from nemesis import FAMILIES
 from nemesis.drawn.draw import Draw
 from nemesis.drawn.storms import stormy

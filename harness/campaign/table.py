@@ -1,7 +1,8 @@
 """A campaign's track record as a table: one line a name.
 
-Of a planted mistake it also says which rule that breaks, which one its first violation was said to
-break, what all of its runs came to in simulated and CPU seconds, and where else it can be shown.
+Of a planted mistake it also says which rule that breaks by the catalog, and which one the evidence of
+its first violation convicts: they may differ, for a wrong rule can show as what it leads to. Beside it
+stand what all of its runs came to in simulated and CPU seconds, and where else it can be shown.
 """
 
 from __future__ import annotations
@@ -9,51 +10,67 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from harness.report.escape import plain, whole
+
+from .reckoning import idle_words
+from .surprises import lines
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from targets.target import Mistake
 
     from .row import Row
+    from .surprises import Surprise
 
 HEAD = ("name", "expected", "runs", "violations", "first seed", "other outcomes")
 PLANTED = (
     "mistake",
-    "rule",
+    "planted rule",
     "first seed",
     "seeds",
     "simulated s",
     "CPU s",
-    "rule named",
-    "environments",
+    "rule by evidence",
+    "can be shown on",
     "other",
 )
 
 
 def table(
-    rows: Sequence[Row], summary: Mapping[str, Any], planted: Mapping[str, Mistake] | None = None
+    rows: Sequence[Row],
+    summary: Mapping[str, Any],
+    planted: Mapping[str, Mistake] | None = None,
+    *,
+    unexpected: Sequence[Surprise] = (),
 ) -> Iterator[str]:
     """Yield the lines of the table and its summary; ``planted`` has the mistakes by their names here."""
     yield from _tables(rows, planted or {})
     yield f"{summary['outcome']}: {summary['runs']} runs in {summary['seconds']:.0f} s"
+    yield from ("not as expected:", *(f"  {line}" for line in lines(unexpected))) if unexpected else ()
     if summary["reason"]:
-        yield f"ended early: {summary['reason']}"
+        yield f"ended early: {plain(summary['reason'])}"
     if summary["missed"]:
         yield f"expected and found in no seed: {', '.join(summary['missed'])}"
+    if summary["idle"]:
+        yield f"exercised in no seed: {idle_words(summary['idle'])}"
     if summary["not_run"]:
-        yield f"the budget was over, and nothing was run of {', '.join(summary['not_run'])}"
+        over = "the budget was over" if summary["cut_short"] else "interrupted"
+        why = "" if summary["reason"] else f"{over}, and "
+        yield f"{why}nothing was run of {', '.join(summary['not_run'])}"
     if summary["known"]:
         yield f"known: {summary['known']} violation{'s' if summary['known'] > 1 else ''}"
     if summary["known_unseen"]:
         yield f"known and not seen: {', '.join(summary['known_unseen'])}"
     if summary["simulated_per_cpu_second"] is not None:
+        cpu_s = summary["cpu_seconds"]
         yield (
-            f"{summary['simulated_seconds']:.0f} simulated seconds in {summary['cpu_seconds']:.0f} CPU "
+            f"{summary['simulated_seconds']:.0f} simulated seconds in {cpu_s:.{int(cpu_s < 10)}f} CPU "
             f"seconds with their checks: {summary['simulated_per_cpu_second']:.0f} a second"
         )
     for row in rows:
         if row.run is not None:
-            yield f"kept  {row.name} seed {row.seed} ({row.outcome.value}): {row.run}"
+            yield f"kept  {row.name} seed {row.seed} ({row.outcome.value}): {whole(row.run)}"
 
 
 def _tables(rows: Sequence[Row], planted: Mapping[str, Mistake]) -> Iterator[str]:
@@ -61,9 +78,9 @@ def _tables(rows: Sequence[Row], planted: Mapping[str, Mistake]) -> Iterator[str
     by_name = {name: [row for row in rows if row.name == name] for name in names}
     found = [_found(by_name[name], planted[name]) for name in names if name in planted]
     others = [_line(by_name[name]) for name in names if name not in planted]
-    for lines in ([PLANTED, *found], [HEAD, *others]):
-        if len(lines) > 1:
-            yield from _aligned(lines)
+    for part in ([PLANTED, *found], [HEAD, *others]):
+        if len(part) > 1:
+            yield from _aligned(part)
             yield ""
 
 
@@ -78,12 +95,12 @@ def _found(rows: Sequence[Row], mistake: Mistake) -> tuple[str, ...]:
     _, others = _outcomes(rows)
     return (
         rows[0].name,
-        " ".join((mistake.rule, *mistake.also_breaks)),
+        " ".join(mistake.rules),
         "-" if first is None else str(first.seed),
         str(len(rows)),
         f"{sum(row.virtual_s for row in rows):.0f}",
         f"{sum(row.cpu_s for row in rows):.1f}",
-        "-" if first is None else " ".join(first.rules) or first.kind or "-",
+        "-" if first is None else plain(" ".join(first.rules) or first.kind or "-"),
         " ".join(mistake.places),
         others,
     )

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from checker.events import EventType
+from checker.values import show
 from harness import program
 from harness.report.escape import plain
+from harness.report.faults import name_of, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +24,7 @@ def told(found: Shrunk, directory: str) -> Iterator[str]:
     recording = found.recording
     load_ns = recording.seen.load_ns
     origin_ns = 0 if load_ns is None else load_ns[0]
-    how = "interrupted" if found.interrupted else "minimal"
+    how = found.stopped or "minimal"
     yield f"{how} after {found.tries} runs: {found.faults} faults, {found.operations} operations"
     lines = [(fault.asked_ns, _fault(fault)) for fault in recording.record.faults]
     lines += [
@@ -33,18 +35,18 @@ def told(found: Shrunk, directory: str) -> Iterator[str]:
     for time_ns, line in sorted(lines, key=lambda pair: pair[0]):
         yield f"  {time_ns / 1e9:8.3f} s  {plain(line)}"
     yield plain(found.judged.reason or "")
-    yield f"run     {directory}"
+    yield f"run     {plain(directory)}"
     yield f"replay  {program.replaying(directory)}"
 
 
 def _fault(fault: Injected) -> str:
-    what = getattr(fault.fault, "shape", None) or ", ".join(fault.fault.concerned)
+    whom = "" if shape_of(fault.fault) else f" {', '.join(fault.fault.concerned)}"
     lasts = "" if fault.healed_ns is None else f" for {(fault.healed_ns - fault.asked_ns) / 1e9:.3f} s"
-    return f"{fault.fault.kind} {what}{lasts}"
+    return f"{name_of(fault)}{whom}{lasts}"
 
 
 def _operation(event: Event) -> str:
-    value = "" if event.value is None and event.type is EventType.INVOKE else f" {event.value!r}"
+    value = "" if event.value is None and event.type is EventType.INVOKE else f" {show(event.value)}"
     error = f" ({event.error})" if event.error else ""
     word = event.type.value
     return f"process {event.process} {word:6} {event.f} {event.key}{value} at {event.node}{error}"

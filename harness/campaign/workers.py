@@ -7,7 +7,6 @@ campaign runs each again, alone.
 
 from __future__ import annotations
 
-import ctypes
 import multiprocessing
 import os
 import signal
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import msgspec
 
 from harness.run.stop import SIGNALS
+from targets.host.lifeline import die_with
 
 from .row import Row, row_of
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from .row import Job
 
-PR_SET_PDEATHSIG: Final = 1
 AHEAD: Final = 3  # runs that wait for each worker
 
 
@@ -38,10 +37,6 @@ class Lost(msgspec.Struct, frozen=True):
     """A run whose worker died: how, as far as anybody knows."""
 
     how: str
-
-
-class Gone(Exception):  # noqa: N818 - what happened
-    """Nobody is left to make runs; the message is one sentence."""
 
 
 class Workers(Protocol):
@@ -162,6 +157,5 @@ def work_for(campaign_pid: int) -> None:
     for number in SIGNALS:
         if number is not signal.SIGTERM:
             signal.signal(number, signal.SIG_IGN)
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
-    if os.getppid() != campaign_pid:
-        raise SystemExit
+    if not die_with(campaign_pid, signal.SIGTERM):
+        os._exit(0)  # nobody is left to be told; what a pool's worker raises here is printed by the pool

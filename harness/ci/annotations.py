@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from .case import Case, Shown
+from .case import Case, Shown, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ def annotated(cases: Sequence[Case]) -> Iterator[str]:
     known = sum(case.shown is Shown.SKIPPED for case in cases)
     if known:
         rules = sorted({rule for case in cases for rule in case.known})
-        yield _command("warning", "Lantern", f"known violations: {known}, of {', '.join(rules)}")
+        yield _command("warning", "Lantern", f"known violations: {known}, of {listed(rules)}")
 
 
 def _command(word: str, title: str, message: str) -> str:

@@ -14,17 +14,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from harness import program
 from harness.outcome import Outcome
-from harness.report.escape import plain
+from harness.report.claims import fully_exercised
+from harness.report.escape import plain, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
-
-    from harness.campaign.entries import Entry
-    from harness.campaign.reckoning import Reckoning
-    from harness.campaign.row import Row
 
 SENTENCE_CHARS_MAX = 2000
 
@@ -42,7 +38,9 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """One case. ``suite`` and ``name`` say what was run, ``seconds`` how long that took.
 
     ``counted`` is what the outcome means where it may have been expected; ``known`` are rules that are
-    known to be broken, where nothing else was.
+    known to be broken, where nothing else was, and ``why_not_known`` says of others what else was.
+    ``exercised`` is whether a pass had exercised what it had to, or was allowed not to. ``runs`` is 0
+    of what is said of several, or of none.
     """
 
     suite: str
@@ -53,9 +51,12 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     kind: str | None = None
     rules: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
+    why_not_known: str | None = None
+    exercised: bool = True
     seconds: float = 0.0
     replay: str | None = None
     directory: str | None = None
+    runs: int = 1
 
     @property
     def title(self) -> str:
@@ -79,21 +80,33 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.outcome.value}: {plain(self.kind)}" if self.kind else self.outcome.value
 
     @property
+    def meaning(self) -> str:
+        """What the outcome says, for a person."""
+        return self.outcome.meaning_where(exercised=self.exercised)
+
+    @property
     def sentence(self) -> str:
         """What happened, safe to show on one line."""
-        return plain(self.reason or self.outcome.meaning, chars_max=SENTENCE_CHARS_MAX)
+        return plain(self.reason or self.meaning, chars_max=SENTENCE_CHARS_MAX)
 
     def details(self) -> Iterator[str]:
         """Yield what there is to be said, line by line, safe to show."""
         yield f"{self.word}: {self.sentence}"
         if self.rules:
-            yield f"rules: {', '.join(self.rules)}"
+            yield f"rules: {listed(self.rules)}"
         if self.known:
-            yield f"known: {', '.join(self.known)}"
+            yield f"known: {listed(self.known)}"
+        if self.why_not_known is not None:
+            yield f"why not known: {plain(self.why_not_known)}"
         if self.directory is not None:
             yield f"run: {plain(self.directory)}"
         if self.replay is not None:
-            yield f"replay: {plain(self.replay)}"
+            yield f"replay: {whole(self.replay)}"
+
+
+def listed(rules: Iterable[str]) -> str:
+    """Return ids of rules on one line, safe to show: a journal of others may have any text for one."""
+    return plain(", ".join(rules))
 
 
 def of_run(told: Mapping[str, Any], *, suite: str, name: str, seconds: float | None = None) -> Case:
@@ -108,50 +121,8 @@ def of_run(told: Mapping[str, Any], *, suite: str, name: str, seconds: float | N
         reason=told["reason"],
         kind=violation["kind"] if outcome is Outcome.VIOLATION and violation else None,
         rules=tuple(told["rules"]),
+        exercised=fully_exercised(told["exercised"], told["notes"]),
         seconds=told["load_seconds"] if seconds is None else seconds,
         replay=told["replay"],
         directory=told["run"],
     )
-
-
-def of_row(row: Row) -> Case:
-    """Return the case of one run of a campaign; ``row.run`` is the path of its directory."""
-    again = None if row.run is None else program.replaying(row.run)
-    return Case(
-        suite=row.name,
-        name=f"seed {row.seed}",
-        outcome=row.outcome,
-        counted=row.counted,
-        reason=row.reason,
-        kind=row.kind,
-        rules=row.rules,
-        known=row.rules if row.known else (),
-        seconds=row.seconds,
-        replay=again,
-        directory=row.run,
-    )
-
-
-def of_campaign(
-    entries: Sequence[Entry], rows: Iterable[Row], told: Reckoning, *, why: str | None = None
-) -> tuple[Case, ...]:
-    """Return the cases of a campaign, in the order of its entries.
-
-    One that ended before its end is a case of its own; ``why`` it did, if it was not interrupted.
-    """
-    cases: dict[str, list[Case]] = {entry.name: [] for entry in entries}
-    for row in rows:
-        cases[row.name].append(of_row(row))
-    for names, outcome, reason in (
-        (told.missed, Outcome.EXPECTATION_MISSED, "a violation was expected, and no seed showed one"),
-        (told.not_run, Outcome.UNKNOWN, "the budget was over before its first run"),
-    ):
-        for name in names:
-            case = Case(suite=name, name="all seeds", outcome=outcome, counted=outcome, reason=reason)
-            cases[name].append(case)
-    if told.cut_off is not None:
-        whole = Case(
-            suite="campaign", name="to its end", outcome=told.cut_off, counted=told.cut_off, reason=why
-        )
-        cases["campaign"] = [*cases.get("campaign", []), whole]
-    return tuple(case for suite in cases.values() for case in suite)

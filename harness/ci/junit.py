@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 
 from harness.report.escape import plain
 
-from .case import Case, Shown
+from .case import Case, Shown, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -89,7 +89,7 @@ def _case(case: Case) -> ET.Element:
         case Shown.PASSED:
             pass
         case Shown.SKIPPED:
-            ET.SubElement(element, "skipped", message=f"known: {', '.join(case.known)}: {case.sentence}")
+            ET.SubElement(element, "skipped", message=f"known: {listed(case.known)}: {case.sentence}")
         case Shown.FAILURE | Shown.ERROR:
             result = ET.SubElement(element, case.shown.value, message=case.sentence, type=case.word)
             result.text = "\n".join(case.details())

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from harness.outcome import Outcome
 from harness.report.escape import plain
 
 from .case import Case, Shown
@@ -17,17 +18,16 @@ from .case import Case, Shown
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from harness.outcome import Outcome
-
 SUITES_MAX: Final = 200
 TOLD_MAX: Final = 50
+AS_EXPECTED: Final = "every run came to what was expected of it, or to what is known"
 _HTML: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
 _MEANT: Final = re.compile(r"([\\`*_{}\[\]()#+\-.!|~:@$=^])")
 
 
-def summary(outcome: Outcome, cases: Sequence[Case]) -> str:
-    """Return the summary, at most some hundred lines long."""
-    return "\n".join(_lines(outcome, cases)) + "\n"
+def summary(outcome: Outcome, cases: Sequence[Case], unexpected: Sequence[str] = ()) -> str:
+    """Return the summary, at most some hundred lines long; ``unexpected`` are lines of what was."""
+    return "\n".join(_lines(outcome, cases, unexpected)) + "\n"
 
 
 def escaped(text: str) -> str:
@@ -35,10 +35,13 @@ def escaped(text: str) -> str:
     return _MEANT.sub(r"\\\1", "".join(_HTML.get(char, char) for char in text))
 
 
-def _lines(outcome: Outcome, cases: Sequence[Case]) -> Iterator[str]:
+def _lines(outcome: Outcome, cases: Sequence[Case], unexpected: Sequence[str]) -> Iterator[str]:
     yield f"### Lantern: {outcome.value}"
     yield ""
-    yield f"{escaped(outcome.meaning)}."
+    surprising = outcome is Outcome.PASS and any(case.outcome is not Outcome.PASS for case in cases)
+    exercised = all(case.exercised for case in cases)
+    meaning = AS_EXPECTED if surprising else outcome.meaning_where(exercised=exercised)
+    yield f"{escaped(meaning)}."
     yield ""
     suites: dict[str, list[Case]] = {}
     for case in cases:
@@ -46,12 +49,18 @@ def _lines(outcome: Outcome, cases: Sequence[Case]) -> Iterator[str]:
     yield "| what | runs | outcomes | known |"
     yield "|---|---:|---|---:|"
     for name, told in list(suites.items())[:SUITES_MAX]:
-        counts = Counter(case.outcome.value for case in told)
-        outcomes = ", ".join(f"{count} {word}" for word, count in counts.most_common())
+        counts = Counter(case.outcome.value for case in told if case.runs)
+        of_all = dict.fromkeys(case.outcome.value for case in told if not case.runs)
+        outcomes = ", ".join([*(f"{count} {word}" for word, count in counts.most_common()), *of_all])
         known = sum(case.shown is Shown.SKIPPED for case in told)
-        yield f"| {escaped(name)} | {len(told)} | {outcomes} | {known or ''} |"
+        yield f"| {escaped(name)} | {counts.total()} | {outcomes} | {known or ''} |"
     if len(suites) > SUITES_MAX:
         yield f"| and {len(suites) - SUITES_MAX} more | | | |"
+    if unexpected:
+        yield ""
+        yield "Not as expected:"
+        yield ""
+        yield from (f"- {escaped(line)}" for line in unexpected)
     failing = [case for case in cases if case.shown in {Shown.FAILURE, Shown.ERROR}]
     failing.sort(key=lambda case: case.counted.rank)
     for case in failing[:TOLD_MAX]:

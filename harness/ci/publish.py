@@ -28,10 +28,11 @@ def publish(
     outcome: Outcome,
     cases: Sequence[Case],
     *,
+    unexpected: Sequence[str] = (),
     say: Callable[[str], None],
     environ: Mapping[str, str] = os.environ,
 ) -> None:
-    """Tell how it ended; ``say`` takes lines of the log."""
+    """Tell how it ended; ``unexpected`` are lines of what was, ``say`` takes those of the log."""
     if environ.get(ACTIONS) == "true":
         for line in annotated(cases):
             say(line)
@@ -39,6 +40,6 @@ def publish(
     if file:
         try:
             with Path(file).open("a", encoding="utf-8", errors="backslashreplace") as stream:
-                stream.write(summary(outcome, cases))
+                stream.write(summary(outcome, cases, unexpected))
         except OSError as error:
             say(f"the summary could not be written: {file}: {error.strerror}")

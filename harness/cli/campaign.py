@@ -3,37 +3,47 @@
 from __future__ import annotations
 
 import os
-import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import msgspec
 
 from harness import program
 from harness.campaign.campaign import Campaign, Wanted
-from harness.campaign.entries import Drawn, chosen, planted_in
+from harness.campaign.cases import of_campaign
+from harness.campaign.catalog import catalog
+from harness.campaign.entries import SEEDS_MAX, Drawn, chosen, planted_in
 from harness.campaign.file import Read, from_file, going_on, of_matrix
 from harness.campaign.journal import CAMPAIGN, Journal, fresh
-from harness.campaign.matrix import RULE, catalog, seconds_of
-from harness.campaign.scheduler import Scheduler, connected
+from harness.campaign.matrix import RULE, fits
+from harness.campaign.scheduler import Scheduler
+from harness.campaign.surprises import lines
 from harness.campaign.table import table
-from harness.campaign.workers import Gone
-from harness.ci.case import of_campaign
 from harness.ci.junit import junit, now
 from harness.ci.publish import publish
+from harness.dask.client import Gone, connected
 from harness.outcome import Outcome
 from harness.plan import PlanError, Trust
+from harness.plan.plan import SEED_END
+from harness.store.errors import NotARun
+from harness.times import seconds_of
 from targets.target import Place
 
 from . import options
 from .progress import following
+from .report import JUDGED, write_report
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from harness.ci.case import Case
+
     from .output import Output
 
 SEEDS: Final = 20
 STORE: Final = Path("campaigns")
+REPORTS_MAX: Final = 10
 AIMED_SEEDS: Final = 3
 """An aimed schedule shows its mistake by then, or it is not aimed well."""
 
@@ -49,7 +59,9 @@ def _known(_: click.Context, __: click.Parameter, rules: tuple[str, ...]) -> tup
 @click.argument("campaign_file", metavar="[FILE.yaml]", required=False, type=options.FILE)
 @click.option("--catalog", "all_of_it", is_flag=True, help="Every mistake and every policy.")
 @click.option("--swarm", is_flag=True, help="Draw every seed on its own, knowing of no mistake.")
-@click.option("--only", multiple=True, metavar="NAME", help="Only these names.")
+@click.option(
+    "--only", multiple=True, metavar="NAME", help="Only these names, with commas or each anew."
+)
 @click.option(
     "--on",
     type=options.places(*Place),
@@ -57,10 +69,12 @@ def _known(_: click.Context, __: click.Parameter, rules: tuple[str, ...]) -> tup
 )
 @click.option(
     "--seeds",
-    type=options.COUNT,
+    type=click.IntRange(min=1, max=SEEDS_MAX),
     help=f"Seeds of each name.  [default: {SEEDS}; {AIMED_SEEDS} if aimed; with --budget, no end]",
 )
-@click.option("--first-seed", type=click.IntRange(min=0), help="The first of them.  [default: 0]")
+@click.option(
+    "--first-seed", type=click.IntRange(min=0, max=SEED_END - 1), help="The first of them.  [default: 0]"
+)
 @click.option(
     "--jobs", type=options.COUNT, help="Runs at a time.  [default: the cores; 1 of those in real time]"
 )
@@ -126,10 +140,11 @@ def campaign(  # noqa: PLR0913 - one parameter an option
         if matrix.seeds is None and matrix.budget is None:
             default = AIMED_SEEDS if all_of_it and not swarm else SEEDS
             matrix = msgspec.structs.replace(matrix, seeds=default)
+        _within(matrix.first_seed, matrix.seeds)
         own = seeds is None and first_seed is None
         entries = tuple(
             msgspec.structs.replace(
-                entry, known=(*entry.known, *known), seeds=entry.seeds if own else ()
+                entry, known=(*entry.known, *known), seeds=entry.seeds if own else None
             )
             for entry in chosen(read.entries, only)
         )
@@ -160,6 +175,8 @@ def campaign(  # noqa: PLR0913 - one parameter an option
         told = running.reckoning
         cases = of_campaign(entries, running.rows, told, why=running.broken)
         journal.conclude(summary, junit(cases, began=began))
+    except NotARun as error:
+        raise click.UsageError(str(error)) from error
     except Gone as error:
         output.story(f"lantern: {error}")
         if as_json:
@@ -170,12 +187,30 @@ def campaign(  # noqa: PLR0913 - one parameter an option
     if as_json:
         output.json({"runs": [msgspec.to_builtins(row) for row in running.rows], "summary": summary})
     else:
-        output.result(table(running.rows, summary, planted_in(entries)))
+        planted = planted_in(entries)
+        output.result(table(running.rows, summary, planted, unexpected=running.unexpected))
     if running.interrupted or running.broken is not None:
-        again = shlex.join([program.command(), "campaign", "--resume", str(place)])
-        output.story(f"to go on: {again}")
-    publish(told.outcome, cases, say=output.story)
+        output.story(f"to go on: {program.line('campaign', '--resume', str(place))}")
+    _show(output, running, cases, judged=JUDGED if resume is None else None)
     return told.outcome
+
+
+def _show(
+    output: Output, running: Campaign, cases: Sequence[Case], *, judged: Mapping[str, Any] | None
+) -> None:
+    """Tell a CI server, and write the reports of what failed: as many as a person looks at."""
+    failed = [Path(row.run) for row in running.rows if row.run and row.counted is not Outcome.PASS]
+    for path in () if running.interrupted else failed[:REPORTS_MAX]:
+        write_report(output, path, verdict=judged)
+    unexpected = tuple(lines(running.unexpected))
+    publish(running.reckoning.outcome, cases, unexpected=unexpected, say=output.story)
+
+
+def _within(first_seed: int, seeds: int | None) -> None:
+    try:
+        fits(first_seed, seeds)
+    except ValueError as error:
+        raise PlanError(str(error), where="--first-seed") from error
 
 
 def _read(
@@ -196,6 +231,6 @@ def _read(
         return Read(matrix=matrix, entries=of_matrix(matrix))
     if campaign_file is not None:
         return from_file(campaign_file, on=on, trust=Trust.TRUSTED if trust else Trust.OWN)
-    if resume is None or not (resume / CAMPAIGN).is_file():
+    if resume is None or not os.path.isfile(resume / CAMPAIGN):  # noqa: PTH113 - of any name
         raise click.UsageError("say what to run: a campaign file, --catalog, or --resume of a campaign")
     return from_file(resume / CAMPAIGN, on=on, trust=Trust.TRUSTED if trust else Trust.STRANGER)

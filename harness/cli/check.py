@@ -8,7 +8,7 @@ exit code.
 from __future__ import annotations
 
 import time
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,25 +18,28 @@ import click
 from checker import MODELS, Budget, FailedCas, MalformedHistory, NilRead, Ties
 from checker import check as check_history
 from checker.formats import FORMATS, read
-from harness.campaign.keys import check_apart
-from harness.campaign.scheduler import connected
-from harness.campaign.workers import Gone
+from checker.models import detect
+from harness.bugs import recorded
+from harness.dask.client import Gone, connected
+from harness.dask.keys import check_apart
 from harness.memory import held_bytes
 from harness.outcome import Outcome, worst
 from harness.report import checked
 from harness.report.escape import plain
+from harness.run.rejudge import Rejudged, rejudge
+from harness.run.stop import Stop
 from harness.store.errors import StoreError
 from harness.store.rundir import RunDir
+from lantern_chaos import interrupted
 from targets.host.faketime import preloaded
 
-from . import options
-from .evidence import Seen, look
-from .main import recorded
+from . import evidence, options
 from .reading import TooMuch, Watch, history_of, watched
 from .report import write_report
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     from checker import History, Report
 
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     Judged = tuple[Outcome, dict[str, Any], Iterable[str]]
 
 MEGABYTE: Final = 1 << 20
+INTERRUPTED: Final = "interrupted"
 
 
 @click.command()
@@ -100,17 +104,50 @@ def check(output: Output, /, paths: tuple[str, ...], *, as_json: bool, **how: An
     if preloaded():
         output.story("this process runs under libfaketime: its limits are on a false clock")
     outcomes = []
-    for path in paths:
-        outcome, said, lines = _judge(path, **how)
-        _report(output, path, outcome, said)
-        outcomes.append(outcome)
-        if as_json:
-            output.json({"path": path, **said} if len(paths) > 1 else said)
-        else:
-            output.result(lines)
-        if outcome is Outcome.INTERRUPTED:
-            break
+    with Stop() as stop:
+        for path in paths:
+            if stop.count:
+                outcomes.append(Outcome.INTERRUPTED)
+                break
+            outcome, said, lines = _judge(path, Patience(stop), **how)
+            _report(output, path, outcome, said)
+            outcomes.append(outcome)
+            if as_json:
+                output.json({"path": path, **said} if len(paths) > 1 else said)
+            else:
+                output.result(lines)
+            if outcome is Outcome.INTERRUPTED:
+                break
     return worst(outcomes)
+
+
+class Patience:
+    """What a signal does to a check: the first ends a search gently, any other what is done half-way."""
+
+    def __init__(self, stop: Stop) -> None:
+        self._stop = stop
+        self._searching = False
+
+    def gently(self) -> bool:
+        """Tell whether the signal that has just come is seen to by whoever searches."""
+        return self._searching and self._stop.count == 1
+
+    def giving_up(self) -> AbstractContextManager[None]:
+        """Let a signal end what is done in here half-way, unless it ends gently."""
+        return self._stop.giving_up(self.gently)
+
+    @contextmanager
+    def searching(self) -> Iterator[Callable[[], str | None]]:
+        """Lend a budget the question whether it was called off."""
+        self._searching = True
+        try:
+            yield self.called_off
+        finally:
+            self._searching = False
+
+    def called_off(self) -> str | None:
+        """Return that a signal has come, in words, if one has."""
+        return INTERRUPTED if self._stop.count else None
 
 
 def _report(output: Output, path: str, outcome: Outcome, said: Mapping[str, Any]) -> None:
@@ -125,7 +162,7 @@ def _report(output: Output, path: str, outcome: Outcome, said: Mapping[str, Any]
 
 
 class WrongModel(Exception):  # noqa: N818 - an answer: the user asked for it
-    """The model that was asked for is about other operations than the history."""
+    """The model that was asked for is about other operations than the history, or another state."""
 
 
 def _speaks_of(history: History, name: str) -> None:
@@ -145,10 +182,21 @@ def _speaks_of(history: History, name: str) -> None:
         raise WrongModel(sentence)
 
 
-def _judge(path: str, **how: Any) -> Judged:
+def _begins_with(history: History, name: str, initial: Any) -> None:
+    """Refuse a state at the start that the model cannot begin with."""
+    if initial is None:
+        return
+    try:
+        MODELS[detect(history) if name == "auto" else name]().initial(initial)
+    except ValueError as error:
+        raise WrongModel(f"--initial: {error}") from error
+
+
+def _judge(path: str, patience: Patience, **how: Any) -> Judged:
     """Return what is found of one path, as outcome, JSON and lines."""
     try:
-        return _verdict(path, **how)
+        with patience.giving_up():
+            return _verdict(path, patience, **how)
     except (MalformedHistory, Gone) as error:
         malformed = isinstance(error, MalformedHistory)
         return _unjudged(path, Outcome.MALFORMED if malformed else Outcome.HARNESS_FAILURE, str(error))
@@ -156,13 +204,13 @@ def _judge(path: str, **how: Any) -> Judged:
         return _unjudged(path, Outcome.UNKNOWN, str(error) or "the memory of this process ran out")
     except (OSError, StoreError, WrongModel) as error:
         return _unjudged(path, Outcome.USAGE, str(error))
-    except KeyboardInterrupt:
-        return _unjudged(path, Outcome.INTERRUPTED, "interrupted")
-    except Exception as error:  # noqa: BLE001 - recorded; what other paths prove stays proved
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - recorded; what other paths prove stays
+        if interrupted(error):
+            return _unjudged(path, Outcome.INTERRUPTED, INTERRUPTED)
         return _unjudged(path, Outcome.HARNESS_FAILURE, recorded(error))
 
 
-def _verdict(path: str, **how: Any) -> Judged:
+def _verdict(path: str, patience: Patience, **how: Any) -> Judged:
     memory_bytes = how["memory_mb"] * MEGABYTE
     began_s = time.monotonic()
     limits = {"began_s": began_s, "time_s": how["time_s"], "memory_bytes": memory_bytes}
@@ -172,24 +220,47 @@ def _verdict(path: str, **how: Any) -> Judged:
         del data
     load_s = time.monotonic() - began_s
     _speaks_of(history, how["model"])
-    report = _checked(history, began_s, load_s, **how)
-    said = checked.as_json(report, load_s=load_s)
-    lines = [*checked.lines(report, path=path)]
+    _begins_with(history, how["model"], how["initial"])
+    report = _checked(history, began_s, load_s, patience, **how)
     outcome = Outcome(report.outcome.value)
+    if outcome is Outcome.UNKNOWN and patience.called_off() is not None:
+        outcome = Outcome.INTERRUPTED
+    said = checked.as_json(report, load_s=load_s) | {"outcome": outcome}
+    lines = [*checked.lines(report, path=path, outcome=outcome)]
     if path != "-" and Path(path).is_dir():
-        try:
-            with watched(**limits):
-                seen = look(Path(path), history, report.violation)
-        except TooMuch as error:
-            seen = Seen(outcome=Outcome.UNKNOWN, notes=(f"the evidence was not judged: {error}",))
-        outcome = worst([outcome, seen.outcome])
-        said |= {"outcome": outcome, "notes": [*said["notes"], *seen.notes], **seen.as_json()}
-        said["violation"] = seen.violation_json(said["violation"])
-        lines = [*checked.lines(report, path=path, outcome=outcome), *seen.lines()]
+        found = _evidence(path, history, report, patience, limits)
+        outcome = worst([outcome, found.outcome])
+        said |= {"outcome": outcome, "notes": [*said["notes"], *found.notes]}
+        said |= found.as_json(said["violation"])
+        lines = [
+            *checked.lines(report, path=path, outcome=outcome),
+            *evidence.lines(found),
+        ]
     return outcome, said, lines
 
 
-def _checked(history: History, began_s: float, load_s: float, **how: Any) -> Report:
+def _evidence(
+    path: str, history: History, report: Report, patience: Patience, limits: Mapping[str, Any]
+) -> Rejudged:
+    """Judge what lies beside the history; whatever comes of it, what the history proves stays proved."""
+    if patience.called_off() is not None:
+        return _not_judged(Outcome.INTERRUPTED, INTERRUPTED)
+    try:
+        with watched(**limits):
+            return rejudge(Path(path), history, report.violation)
+    except KeyboardInterrupt:
+        return _not_judged(Outcome.INTERRUPTED, INTERRUPTED)
+    except TooMuch as error:
+        return _not_judged(Outcome.UNKNOWN, str(error))
+    except Exception as error:  # noqa: BLE001 - recorded
+        return _not_judged(Outcome.HARNESS_FAILURE, recorded(error))
+
+
+def _not_judged(outcome: Outcome, why: str) -> Rejudged:
+    return Rejudged(outcome=outcome, notes=(f"the evidence was not judged: {why}",))
+
+
+def _checked(history: History, began_s: float, load_s: float, patience: Patience, **how: Any) -> Report:
     """Return the report of a check, made here or by the workers of a scheduler."""
     memory_bytes = how["memory_mb"] * MEGABYTE
     asked = {
@@ -205,15 +276,20 @@ def _checked(history: History, began_s: float, load_s: float, **how: Any) -> Rep
         with closing(connected(how["scheduler"])) as client:
             left_s = how["time_s"] - load_s
             return check_apart(client, history, time_s=left_s, memory_bytes=memory_bytes, how=asked)
-    budget = Budget(
-        time_s=how["time_s"], memory_bytes=memory_bytes, clock=Watch(began_s), memory=held_bytes
-    )
-    report = check_history(history, budget=budget, **asked)
+    with patience.searching() as called_off:
+        budget = Budget(
+            time_s=how["time_s"],
+            memory_bytes=memory_bytes,
+            clock=Watch(began_s),
+            memory=held_bytes,
+            called_off=called_off,
+        )
+        report = check_history(history, budget=budget, **asked)
     return replace(report, seconds=report.seconds - load_s)
 
 
 def _unjudged(path: str, outcome: Outcome, sentence: str) -> Judged:
     """Return what to say of a path that no verdict was reached on."""
     said = {"outcome": outcome, "error": sentence}
-    word = outcome.upper().replace("-", " ")
-    return outcome, said, [f"{word}  {plain(path)}", *checked.told(plain(sentence, chars_max=2000))]
+    head = f"{outcome.words.upper()}  {plain(path)}"
+    return outcome, said, [head, *checked.told(plain(sentence, chars_max=checked.SENTENCE_CHARS_MAX))]

@@ -165,8 +165,8 @@ def back_off() -> Finding:
 
 
 PROBES: Final[dict[str, Callable[[], Finding]]] = {
-    "engine": engine,
     "compose-file": template,
+    "engine": engine,
     "images": images,
     "cuts": cuts,
     "delays": delays,

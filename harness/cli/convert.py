@@ -67,7 +67,7 @@ def convert(
         if as_json:
             output.json({"outcome": outcome, "error": str(error)})
         else:
-            output.story(f"{outcome.upper()}  {error}")
+            output.story(f"{outcome.words.upper()}  {error}")
         return outcome
     if to == AUTO:
         to = next(name for name in WRITABLE if name != history.format)
@@ -75,7 +75,8 @@ def convert(
     notes = [*history.notes, *unsaid(history, format=to)]
     if target == STANDARD:
         output.data(written)
-        output.story("\n".join(f"note: {note}" for note in notes))
+        for note in notes:
+            output.story(f"note: {note}")
         return Outcome.PASS
     _put(Path(target), written)
     if as_json:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .output import Output
 
 _RUNS: Final = Path("runs")
+_NEEDED_BY_THE_REST: Final = frozenset({"own-clock", "engine"})
 _MARKS: Final = {Standing.OK: "ok", Standing.LIMITED: "limited", Standing.BROKEN: "BROKEN"}
 
 PROBES: Final[dict[str, Callable[[], Finding]]] = {
@@ -67,7 +68,11 @@ def doctor(output: Output, /, on: str, *, as_json: bool) -> Outcome:
 
 
 def _look(on: str) -> list[Finding]:
-    """Probe one thing after the other; under a bent clock no wait of ours could be trusted to end."""
+    """Probe one thing after the other, until one is broken that all the rest needs.
+
+    Under a bent clock no wait of ours could be trusted to end; without an engine there is no container
+    whose links could be cut.
+    """
     asked = dict(PROBES)
     if on == Place.DOCKER:
         from . import container_probes  # noqa: PLC0415 - half a second
@@ -77,7 +82,7 @@ def _look(on: str) -> list[Finding]:
     findings = []
     for name, probe in asked.items():
         findings.append(probes.tried(name, probe))
-        if name == "own-clock" and findings[-1].standing is Standing.BROKEN:
+        if name in _NEEDED_BY_THE_REST and findings[-1].standing is Standing.BROKEN:
             break
     return findings
 

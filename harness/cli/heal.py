@@ -15,13 +15,14 @@ from harness.report.escape import plain
 from harness.store.errors import NotARun
 from harness.store.rundir import existing
 from targets import catalog
+from targets.cluster import TargetError
 from targets.host import heal as local
 from targets.host.heal import Healed
 
 from . import options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from .output import Output
 
@@ -36,7 +37,7 @@ ENGINE_SOCKET: Final = Path("/var/run/docker.sock")
 def heal(output: Output, /, run_id: str | None, *, dry: bool, as_json: bool) -> Outcome:
     """End the nodes and remove the files of runs that were killed; live runs are left alone."""
     containers, unasked = _containers(run_id, dry=dry)
-    found = (*containers, *_processes(run_id, dry=dry))
+    found = tuple(_live_once((*containers, *_processes(run_id, dry=dry))))
     if run_id is not None and not found and not _recorded(run_id):
         raise click.BadParameter(
             f"there is no run '{plain(run_id)}', neither under way nor recorded here or in"
@@ -52,7 +53,7 @@ def heal(output: Output, /, run_id: str | None, *, dry: bool, as_json: bool) -> 
     output.result(plain(note) for note in notes)
     output.result(line for each in found for line in _lines(each))
     if not found:
-        output.result(["nothing to heal"])
+        output.result(["nothing to heal" + (" on this host" if unasked else "")])
     return outcome
 
 
@@ -100,8 +101,20 @@ def _processes(run_id: str | None, *, dry: bool) -> tuple[Healed, ...]:
         return (_broken("nodes of this host", error),)
 
 
+def _live_once(found: Iterable[Healed]) -> Iterator[Healed]:
+    """Yield what was found, and a live run once: whoever looks tells of it, and leaves it alone."""
+    live: set[str] = set()
+    for each in found:
+        directory = Path(each.path).name
+        if not each.live or directory not in live:
+            yield each
+        if each.live:
+            live.add(directory)
+
+
 def _broken(whose: str, error: Exception) -> Healed:
-    return Healed(whose, None, live=False, failed=(f"{type(error).__name__}: {error}",))
+    said = str(error) if isinstance(error, TargetError) else f"{type(error).__name__}: {error}"
+    return Healed(whose, None, live=False, failed=(said,))
 
 
 def _lines(healed: Healed) -> Iterator[str]:

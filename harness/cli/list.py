@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from .output import Output
 
 Rows = list[dict[str, Any]]
+UNSAID: Final = frozenset({"name", "about", "rule"})
+"""Keys that a row's lines have said, or say with another: ``rule`` is the first of ``rules``."""
+WORDS: Final = {"also_off": "also off", "environments": "can be shown on"}
+"""Keys as a person reads them, where they say something else."""
 
 
 def _targets() -> Rows:
@@ -55,6 +59,7 @@ def _mistakes() -> Rows:
             "about": mistake.sentence,
             "policy": mistake.policy,
             "rule": mistake.rule,
+            "rules": list(mistake.rules),
             "also_off": list(mistake.also_off),
             "nodes": mistake.nodes,
             "needs": [need.value for need in mistake.needs],
@@ -107,7 +112,9 @@ def _lines(rows: Rows) -> Iterator[str]:
     for row in rows:
         name = f"{row['name']:<{name_chars}}"
         yield from folded(plain(row["about"]), first=name, rest=" " * name_chars)
-        more = [f"{key} {_told(value)}" for key, value in row.items() if key not in {"name", "about"}]
+        more = [
+            f"{WORDS.get(key, key)} {_told(value)}" for key, value in row.items() if key not in UNSAID
+        ]
         if more:
             yield from folded("; ".join(more), first=" " * name_chars, rest=" " * name_chars)
 

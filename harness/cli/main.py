@@ -12,7 +12,8 @@ out to a code of `harness.outcome`:
   nothing any more, however often it is repeated.
 
 With ``--json`` each of these ends prints its one object as well. This module imports nothing but the
-standard library until it is inside the guard.
+standard library, and `lantern_chaos` and `harness.bugs`, which do the same, until it is inside the
+guard.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ import json
 import os
 import signal
 import sys
-import tempfile
-import traceback
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO
+
+from harness.bugs import recorded
+from lantern_chaos import interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,16 +53,16 @@ def entry() -> NoReturn:
         finally:
             for number in _SIGNALS:
                 signal.signal(number, signal.SIG_IGN)
-    except KeyboardInterrupt:
+    except BaseException as error:  # noqa: BLE001 - a process's edge: recorded, never taken for a verdict
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_IGN)
-        code = (
-            code
-            if code is not None
-            else _ended(arguments, "interrupted", "interrupted", code=INTERRUPTED)
-        )
-    except BaseException as error:  # noqa: BLE001 - a process's edge: recorded, never taken for a verdict
-        code = _ended(arguments, "harness-failure", recorded(error), code=HARNESS_FAILURE)
+        if not interrupted(error):
+            code = _ended(
+                arguments, "harness-failure", _adrift() or recorded(error), code=HARNESS_FAILURE
+            )
+        elif code is None:
+            code = _ended(arguments, "interrupted", "interrupted", code=INTERRUPTED)
+    assert code is not None
     _leave(code)
 
 
@@ -113,7 +115,8 @@ def _show_usage(error: Any, story: Callable[[str], None]) -> None:
     """Say what was wrong with the arguments, and which help would tell more."""
     context = getattr(error, "ctx", None)
     if context is not None:
-        story(context.get_usage())
+        for line in context.get_usage().splitlines():
+            story(line)
         story(f"Try '{context.command_path} --help'.")
     story(f"Error: {_message(error)}")
 
@@ -123,23 +126,17 @@ def _message(error: Any) -> str:
     return " ".join(error.format_message().split())
 
 
+def _adrift() -> str | None:
+    """Return what is wrong with where this process is, None if it is somewhere."""
+    try:
+        os.getcwd()  # noqa: PTH109 - as below: nothing but what is needed
+    except OSError as error:
+        return f"the current directory is gone ({error.strerror}): change to one that is there"
+    return None
+
+
 def _interrupt(*_: object) -> NoReturn:
     raise KeyboardInterrupt
-
-
-def recorded(error: BaseException) -> str:
-    """Save the traceback; return one sentence that says what broke and where to read more."""
-    text = "".join(traceback.format_exception(error))
-    what = " ".join(f"{type(error).__name__}: {error}".split())
-    what = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in what)
-    try:
-        descriptor, path = tempfile.mkstemp(prefix="lantern-failure-", suffix=".txt")
-        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(text)
-    except OSError as unsaved:
-        _write(sys.stderr, text)
-        return f"harness failure, no verdict: {what} (traceback above, it could not be saved: {unsaved})"
-    return f"harness failure, no verdict: {what} (traceback saved in {path})"
 
 
 def _write(stream: TextIO, text: str) -> None:

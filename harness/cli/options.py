@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from harness.campaign.address import address_of
+from harness.dask.address import address_of
 from harness.report.escape import plain
+from harness.times import seconds_of
 
 if TYPE_CHECKING:
     from enum import StrEnum
@@ -26,11 +27,8 @@ STORE: Final = Path("runs")
 COUNT: Final = click.IntRange(min=1)
 
 
-class Positive(click.FloatRange):
-    """A number above 0 that is one: nan compares with nothing, and would be a limit that never comes."""
-
-    def __init__(self) -> None:
-        super().__init__(min=0, min_open=True)
+class Finite(click.FloatRange):
+    """A number within bounds that is one: nan compares with nothing, and would be within any."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number; refuse nan and infinities."""
@@ -40,7 +38,7 @@ class Positive(click.FloatRange):
         return number
 
 
-POSITIVE: Final = Positive()
+POSITIVE: Final = Finite(min=0, min_open=True)
 MEGABYTES: Final = click.IntRange(min=1, max=1 << 30)
 
 
@@ -68,8 +66,6 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, and 
 
 def budget(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
     """Return a length of time as it was given, once it is known to be one."""
-    from harness.campaign.matrix import seconds_of  # noqa: PLC0415 - most verbs need none of it
-
     if text is not None:
         try:
             seconds_of(text)

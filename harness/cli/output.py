@@ -44,10 +44,12 @@ class Output:
         self._write(sys.stdout, data)
 
     def story(self, text: str) -> None:
-        """Say something on standard error; its control characters are shown, never sent."""
-        self._write(
-            sys.stderr, "".join(f"{plain(line, chars_max=4000)}\n" for line in text.splitlines())
-        )
+        """Say something in one line of standard error; its control characters are shown, never sent.
+
+        Line ends are among them: behind one, a text of others could begin a line like one of ours, or
+        a command of a CI server.
+        """
+        self._write(sys.stderr, f"{plain(text, chars_max=4000)}\n")
 
     def _write(self, stream: TextIO | None, text: str | bytes) -> None:
         if stream is None:  # Python's answer to a descriptor that was closed before it started

@@ -10,9 +10,9 @@ import msgspec
 
 from harness import program
 from harness.outcome import Outcome
-from harness.report.escape import plain
+from harness.report.escape import plain, whole
 from harness.store import environment, rundir
-from harness.store.errors import NotARun
+from harness.store.errors import NotARun, StoreError
 from harness.store.files import read_bounded
 from harness.store.pack import pack as pack_run
 from harness.store.packing import MANIFEST_MAX_BYTES, SUFFIX
@@ -79,6 +79,7 @@ def unpack(output: Output, /, file: Path, *, directory: Path | None, as_json: bo
     except NotARun as error:
         raise click.UsageError(str(error)) from error
     again = program.replaying(str(path))
+    judge = program.judging(str(path))
     if as_json:
         output.json(
             {
@@ -87,6 +88,8 @@ def unpack(output: Output, /, file: Path, *, directory: Path | None, as_json: bo
                 "files": msgspec.to_builtins(manifest.files),
                 "left_out": manifest.left_out,
                 "environment": None if ran_on is None else msgspec.to_builtins(ran_on),
+                "verdict": _verdict(path),
+                "check": judge,
                 "replay": again,
             }
         )
@@ -96,10 +99,21 @@ def unpack(output: Output, /, file: Path, *, directory: Path | None, as_json: bo
                 f"{plain(path)}: {len(manifest.files)} files",
                 *(f"not in the pack: {plain(each)}" for each in manifest.left_out),
                 "it does not say what it ran on" if ran_on is None else _told(ran_on),
-                f"replay: {plain(again)}",
+                f"verdict, the sender's word and not judged here: {plain(_verdict(path) or 'none')}",
+                f"check:  {whole(judge)}",
+                f"replay: {whole(again)}",
             ]
         )
     return Outcome.PASS
+
+
+def _verdict(path: Path) -> str | None:
+    """Return the outcome that the sender says it had, None if nothing says one."""
+    try:
+        outcome = rundir.RunDir(path).read_verdict().get("outcome")
+    except StoreError:
+        return None
+    return outcome if isinstance(outcome, str) else None
 
 
 def _ran_on(path: Path) -> environment.Environment | None:

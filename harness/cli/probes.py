@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from targets import trueclock
-from targets.cluster import ClockMode, ProcessState
+from targets.cluster import ClockMode, ProcessState, TargetError
 from targets.host import faketime, procfs
 
 from . import clock_probe
@@ -220,5 +220,7 @@ def tried(name: str, probe: Callable[[], Finding]) -> Finding:
     """Run a probe; one that raises is a finding too."""
     try:
         return probe()
+    except TargetError as error:
+        return Finding(name, Standing.BROKEN, str(error))
     except Exception as error:  # noqa: BLE001 - a doctor looks at broken hosts
         return Finding(name, Standing.BROKEN, f"could not be looked at: {type(error).__name__}: {error}")

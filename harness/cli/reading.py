@@ -14,13 +14,15 @@ import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from harness.memory import held_bytes
+from harness.store.files import open_named
 from harness.store.rundir import existing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import FrameType
 
 TICK_S: Final = 0.05
 
@@ -30,9 +32,9 @@ class TooMuch(Exception):  # noqa: N818 - an answer: the verdict is unknown
 
 
 def history_of(path: str, *, bytes_max: int) -> tuple[bytes, str]:
-    """Return the history that ``path`` means, and its name: a file, a pipe, ``-``, a run directory's.
+    """Return the history that ``path`` means, and its name: a regular file, ``-``, a run directory's.
 
-    Raises `TooMuch`, OSError, and `StoreError` for a directory that is no run's.
+    Raises `TooMuch`, OSError, and `StoreError` for a pipe, a device, and a directory that is no run's.
     """
     if path != "-" and Path(path).is_dir():
         run = existing(Path(path))
@@ -41,7 +43,7 @@ def history_of(path: str, *, bytes_max: int) -> tuple[bytes, str]:
         return run.read_history(), str(run.history)
     if path == "-" and sys.stdin is None:
         raise OSError(errno.EBADF, "standard input is closed")
-    with open(sys.stdin.fileno() if path == "-" else path, "rb", closefd=path != "-") as file:
+    with _opened(path) as file:
         end = _end_of_data(file.fileno())
         if end is not None and end > bytes_max:
             raise _too_large(path, bytes_max)
@@ -49,6 +51,12 @@ def history_of(path: str, *, bytes_max: int) -> tuple[bytes, str]:
     if end is None and len(data) > bytes_max:
         raise _too_large(path, bytes_max)
     return data, path
+
+
+def _opened(path: str) -> BinaryIO:
+    if path == "-":
+        return open(sys.stdin.fileno(), "rb", closefd=False)
+    return open_named(Path(path))
 
 
 def _end_of_data(number: int) -> int | None:
@@ -79,15 +87,31 @@ def _too_large(name: str, bytes_max: int) -> TooMuch:
 
 @contextmanager
 def watched(*, began_s: float, time_s: float, memory_bytes: int) -> Iterator[None]:
-    """Raise `TooMuch` in the midst of this block once ``time_s`` have passed, or more is held."""
+    """Raise `TooMuch` in the midst of this block once ``time_s`` have passed, or more is held.
 
-    def look(*_: object) -> None:
+    The alarm raises in nothing but the block: never in an import, which would leave half a module, in
+    another look, or in the end of the watch itself. What swallows it meets it again at the next tick.
+    """
+    outside = _imports(sys._getframe())  # noqa: SLF001 - the frames that a handler is handed, too
+    armed, looking = True, False
+
+    def alarm(_number: int, frame: FrameType | None) -> None:
+        nonlocal looking
+        if not armed or looking or _imports(frame) > outside:
+            return
+        looking = True
+        try:
+            look()
+        finally:
+            looking = False
+
+    def look() -> None:
         if time.monotonic() - began_s >= time_s:
             raise TooMuch(f"the time limit of {time_s:g} s ran out while it was read")
         if held_bytes() > memory_bytes:
             raise TooMuch(f"the memory limit of {memory_bytes >> 20} MB ran out while it was read")
 
-    before = signal.signal(signal.SIGALRM, look)
+    before = signal.signal(signal.SIGALRM, alarm)
     try:
         signal.setitimer(signal.ITIMER_REAL, TICK_S, TICK_S)
         yield
@@ -95,8 +119,18 @@ def watched(*, began_s: float, time_s: float, memory_bytes: int) -> Iterator[Non
     except MemoryError:
         raise TooMuch("the memory of this process ran out while it was read") from None
     finally:
+        armed = False
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
+
+
+def _imports(frame: FrameType | None) -> int:
+    """Return how much of a stack is the machinery of imports."""
+    many = 0
+    while frame is not None:
+        many += frame.f_code.co_filename.startswith("<frozen importlib")
+        frame = frame.f_back
+    return many
 
 
 class Watch:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 
 from harness.campaign.aim import by_node, by_role
 from harness.campaign.rate import Rate
@@ -14,28 +13,22 @@ from harness.campaign.rate import as_json as rate_json
 from harness.campaign.replay import replayed
 from harness.outcome import Outcome, worst
 from harness.plan import PlanError, Trust, moved, plan_from
-from harness.plan.document import read
+from harness.report import injected
 from harness.report.escape import plain
 from harness.run.run import run as run_plan
 from harness.store import rundir
 from harness.store.errors import NotARun, StoreError
-from harness.store.files import read_bounded
-from harness.store.rundir import PLAN_MAX_BYTES, RunDir
 from targets.target import Place
 
 from . import options
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from harness.plan.plan import Plan
+    from harness.store.rundir import RunDir
 
     from .output import Output
-
-
-class _Ran(msgspec.Struct):
-    """What schedule.yaml says of an episode, as far as it is needed here."""
-
-    episode: str
-    roles: dict[str, str] = {}
 
 
 @click.command()
@@ -63,8 +56,8 @@ def replay(
 ) -> Outcome:
     """Run what is saved in RUN_DIR again, and tell how often it comes to the same.
 
-    A simulated run must come out the same, to the byte. Ends in 1 if any try shows a violation; an
-    interruption keeps the tries there were.
+    A simulated run must come out the same, to the byte; elsewhere there is a rate. Ends in 1 if any try
+    shows a violation; an interruption keeps the tries there were.
     """
     try:
         directory = rundir.existing(run_dir)
@@ -74,6 +67,8 @@ def replay(
         if by is not None:
             plan = (by_role if by == "role" else by_node)(plan, _roles(directory))
         wanted = _wanted(directory)
+        exact = plan == saved and saved.on is Place.SIM and directory.history.exists()
+        history = directory.read_history() if exact else None
     except (PlanError, NotARun) as error:
         raise click.UsageError(str(error)) from error
     tries: list[dict[str, Any]] = []
@@ -81,9 +76,7 @@ def replay(
     ended = Outcome.PASS
     try:
         while len(tries) < times and ended is Outcome.PASS:
-            told, interrupted = _try(
-                plan, directory, output, exact=plan == saved and saved.on is Place.SIM
-            )
+            told, interrupted = _try(plan, history, output)
             tries.append(told)
             if not interrupted:
                 rate = rate.and_then(showed=_word(told["outcome"], told["kind"]) == wanted)
@@ -93,20 +86,18 @@ def replay(
         ended = Outcome.INTERRUPTED
     outcome = worst((ended, *(Outcome(each["outcome"]) for each in tries)))
     if as_json:
-        output.json(
-            {
-                "outcome": outcome.value,
-                "tries": tries,
-                "reproduced": {"wanted": wanted, **rate_json(rate)},
-            }
-        )
+        told = {"wanted": wanted, **rate_json(rate)}
+        if plan.on is Place.SIM:
+            told["interval"] = None
+        output.json({"outcome": outcome.value, "tries": tries, "reproduced": told})
     else:
-        output.result([*map(_line, tries), f"reproduced {rate}: {plain(wanted)}"])
+        often = _certainly(rate, tries) if plan.on is Place.SIM else str(rate)
+        output.result([*map(_line, tries), f"reproduced {often}: {plain(wanted)}"])
     return outcome
 
 
-def _try(plan: Plan, directory: RunDir, output: Output, *, exact: bool) -> tuple[dict[str, Any], bool]:
-    """Return what came of one try, and whether a signal cut it short."""
+def _try(plan: Plan, history: bytes | None, output: Output) -> tuple[dict[str, Any], bool]:
+    """Return what came of one try, and whether a signal cut it short. ``history`` is to come again."""
     if plan.on is not Place.SIM:
         result = run_plan(plan, store_dir=options.STORE, say=output.story)
         told: dict[str, Any] = {
@@ -114,10 +105,9 @@ def _try(plan: Plan, directory: RunDir, output: Output, *, exact: bool) -> tuple
             "kind": (result.json["violation"] or {}).get("kind"),
             "reason": result.reason,
             "identical": None,
-            "run": result.directory,
+            "run": str(result.directory),
         }
         return told, result.interrupted
-    history = directory.read_history() if exact and directory.history.exists() else None
     again = replayed(plan, history)
     outcome = again.outcome
     if again.identical is False:
@@ -130,6 +120,13 @@ def _try(plan: Plan, directory: RunDir, output: Output, *, exact: bool) -> tuple
         "run": None,
     }
     return told, False
+
+
+def _certainly(rate: Rate, tries: Sequence[Mapping[str, Any]]) -> str:
+    """Return how often something showed where nothing is left to chance: no interval means anything."""
+    compared = [each["identical"] for each in tries if each["identical"] is not None]
+    same = f", {sum(compared)} of {len(compared)} identical" if compared else ""
+    return f"{rate.shown} of {rate.tries}{same} (a simulated run is deterministic)"
 
 
 def _wanted(directory: RunDir) -> str:
@@ -149,18 +146,8 @@ def _word(outcome: object, kind: object) -> str:
 
 def _roles(directory: RunDir) -> dict[str, dict[str, str]]:
     """Return who had which role when each episode of the saved run first began, by episode."""
-    try:
-        data = read_bounded(directory.schedule, bytes_max=PLAN_MAX_BYTES)
-    except StoreError as error:
-        raise NotARun(str(error)) from error
-    told = read(data, name=str(directory.schedule)).value
-    episodes = told.get("episodes", []) if isinstance(told, dict) else []
     bound: dict[str, dict[str, str]] = {}
-    for episode in episodes if isinstance(episodes, list) else ():
-        try:
-            ran = msgspec.convert(episode, _Ran)
-        except msgspec.ValidationError as error:
-            raise NotARun(f"{directory.schedule}: an episode: {error}") from error
+    for ran in injected.load(directory).episodes:
         if ran.roles:
             bound.setdefault(ran.episode, ran.roles)
     if not bound:

@@ -8,22 +8,26 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from harness.bugs import recorded
 from harness.outcome import Outcome
 from harness.report.escape import plain
 from harness.store.errors import NotARun, StoreError
 from harness.store.rundir import RunDir
 
 from . import options
-from .main import recorded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .output import Output
+
+
+JUDGED: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 @click.command()
@@ -53,7 +57,10 @@ def report(output: Output, /, run_dir: Path, *, trace: Path | None, as_json: boo
         raise click.UsageError(str(error)) from error
     if as_json:
         size = path.stat().st_size
-        output.json({"outcome": Outcome.PASS.value, "file": str(path), "bytes": size})
+        ended = _newest(run_dir, {}).get("outcome")
+        output.json(
+            {"outcome": Outcome.PASS.value, "run_outcome": ended, "file": str(path), "bytes": size}
+        )
     else:
         output.result([plain(path, chars_max=4000)])
     return Outcome.PASS
@@ -64,7 +71,8 @@ def write_report(
 ) -> Path | None:
     """Write a run's report at the end of another verb; say so where there is none, and return None.
 
-    ``verdict`` is laid over what the run itself said, which may be older.
+    ``verdict`` is laid over what the run itself said, which may be older: `JUDGED`, which is nothing,
+    where it was judged just now. Without one the run is believed, and the report says so.
     """
     try:
         from harness.report.html import write  # noqa: PLC0415 - see above

@@ -24,7 +24,7 @@ from harness.store import rundir
 from harness.store.errors import NotARun
 
 from . import options
-from .report import write_report
+from .report import JUDGED, write_report
 
 if TYPE_CHECKING:
     from harness.outcome import Outcome
@@ -83,7 +83,7 @@ def run(
     except (PlanError, NotARun) as error:
         raise click.UsageError(str(error)) from error
     result = run_plan(plan, store_dir=options.STORE, out=out, say=output.story)
-    told = write_report(output, Path(result.directory))
+    told = write_report(output, result.directory, verdict=JUDGED)
     publish(result.outcome, [case_of(plan, result)], say=output.story)
     if as_json:
         output.json(result.json)

@@ -69,7 +69,7 @@ def serve(output: Output, /, store: Path, *, host: str, port: int, as_json: bool
         if as_json:
             output.json({"outcome": Outcome.PASS.value, "url": url})
         else:
-            output.result([f"{plain(store)} is shown at {url} until Ctrl-C"])
+            output.result([f"{plain(store.resolve())} is shown at {url} until Ctrl-C"])
         with contextlib.suppress(KeyboardInterrupt):  # as it is meant to end
             uvicorn.Server(config).run(sockets=[listener])
     return Outcome.PASS
@@ -81,6 +81,7 @@ def _listening(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
+        listener.listen()  # whoever reads the address may ask at once
     except OSError as error:
         listener.close()
         if error.errno in {errno.EADDRINUSE, errno.EACCES, errno.EADDRNOTAVAIL}:

@@ -9,25 +9,26 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness import program
-from harness.campaign.matrix import seconds_of
 from harness.campaign.rate import as_json as rate_json
-from harness.campaign.shrink import NotReproduced, shrink
+from harness.campaign.shrink import BUDGET_OVER, INTERRUPTED, NotReproduced, shrink
 from harness.campaign.shrink_real import ShrunkReal, Stopped, Try, shrink_real
 from harness.campaign.telling import told
 from harness.outcome import Outcome
 from harness.plan import PlanError, Trust, moved, plan_from
-from harness.plan.document import read
-from harness.report.escape import plain
+from harness.plan.dump import dump
+from harness.report import injected
+from harness.report.escape import plain, whole
 from harness.run.run import run as run_plan
 from harness.run.simulate import keep
 from harness.store import rundir
-from harness.store.errors import NotARun, Refused
-from harness.store.files import read_bounded
-from harness.store.rundir import PLAN_MAX_BYTES, RunDir
+from harness.store.errors import NotARun, StoreError
+from harness.store.rundir import RunDir
+from harness.times import seconds_of
 from targets.target import Place
 
 from . import options
 from .progress import now_and_then
+from .report import JUDGED, write_report
 
 if TYPE_CHECKING:
     from harness.plan.plan import Plan
@@ -76,41 +77,72 @@ def shrink_(
     try:
         trusted = Trust.TRUSTED if trust else Trust.STRANGER
         plan = plan_from(rundir.existing(run_dir).plan, moved(on), trust=trusted)
+        rundir.require_place(store=options.STORE, out=out)
         if on == Place.SIM:
             return _simulated(output, plan, out=out, as_json=as_json)
         return _real(output, plan, out=out, budget=budget, as_json=as_json)
     except (PlanError, NotARun) as error:
         raise click.UsageError(str(error)) from error
     except NotReproduced as error:
-        advice = "" if on != Place.SIM else "; --on local tries it on processes"
-        if as_json:
-            output.json({"outcome": Outcome.EXPECTATION_MISSED.value, "reason": str(error)})
-        else:
-            output.result([f"not reproduced: {plain(error)}{advice}"])
-        return Outcome.EXPECTATION_MISSED
+        return _not_reproduced(output, error, run_dir, on=on, as_json=as_json)
+
+
+def _not_reproduced(
+    output: Output, error: NotReproduced, run_dir: Path, *, on: str, as_json: bool
+) -> Outcome:
+    """Say that nothing was shown, and what may help; nothing does if the run had not failed."""
+    try:
+        ended = RunDir(run_dir).read_verdict().get("outcome")
+    except NotARun:
+        ended = None
+    if as_json:
+        output.json({"outcome": Outcome.EXPECTATION_MISSED.value, "reason": str(error)})
+    elif ended not in {None, Outcome.VIOLATION.value}:
+        output.result([f"nothing to shrink: the run ended as {plain(ended)}; {plain(error)}"])
+    else:
+        advice = "; --on local tries it on processes" if on == Place.SIM else ""
+        output.result([f"not reproduced: {plain(error)}{advice}"])
+    return Outcome.EXPECTATION_MISSED
 
 
 def _simulated(output: Output, plan: Plan, *, out: Path | None, as_json: bool) -> Outcome:
     output.story(f"looking for less than {plan.time_s:g} s of load that show it in virtual time")
     found = shrink(plan, say=output.story, show=now_and_then(output.story))
-    outcome = Outcome.INTERRUPTED if found.interrupted else Outcome.PASS
-    result = keep(found.recording, found.judged, store_dir=options.STORE, out=out)
+    outcome = Outcome.INTERRUPTED if found.stopped == INTERRUPTED else Outcome.PASS
+    try:
+        result = keep(found.recording, found.judged, store_dir=options.STORE, out=out)
+    except StoreError as error:
+        return _told_instead(output, found.recording.plan, error, as_json=as_json)
+    write_report(output, result.directory, verdict=JUDGED)
     if as_json:
         output.json(
             {
                 "outcome": outcome.value,
+                "stopped": found.stopped,
                 "faults": found.faults,
                 "operations": found.operations,
                 "runs": found.tries,
                 "kind": found.judged.kind,
                 "sentence": found.judged.reason,
-                "run": result.directory,
-                "replay": program.replaying(result.directory),
+                "run": str(result.directory),
+                "replay": program.replaying(str(result.directory)),
             }
         )
     else:
-        output.result(told(found, result.directory))
+        output.result(told(found, str(result.directory)))
     return outcome
+
+
+def _told_instead(output: Output, plan: Plan, error: StoreError, *, as_json: bool) -> Outcome:
+    """Print the smallest plan that was found where it could not be kept."""
+    told = dump(plan)
+    if as_json:
+        lost = {"outcome": Outcome.HARNESS_FAILURE.value, "error": str(error), "plan": told.decode()}
+        output.json(lost)
+    else:
+        output.story(f"the minimal run could not be kept: {error}; this is its plan:")
+        output.data(told)
+    return Outcome.HARNESS_FAILURE
 
 
 def _real(output: Output, plan: Plan, *, out: Path | None, budget: str | None, as_json: bool) -> Outcome:
@@ -118,29 +150,30 @@ def _real(output: Output, plan: Plan, *, out: Path | None, budget: str | None, a
         raise PlanError(
             "a plan that lists its operations is small already; `lantern replay --by role` runs it"
         )
-    if out is not None and out.exists():
-        raise Refused(f"{out}: is there already")
     ends_s = None if budget is None else time.monotonic() + seconds_of(budget)
 
     def attempt(candidate: Plan) -> Try:
         if ends_s is not None and time.monotonic() > ends_s:
-            raise Stopped("the budget was over")
+            raise Stopped(BUDGET_OVER)
         result = run_plan(candidate, store_dir=options.STORE)
         if result.interrupted:
-            RunDir(Path(result.directory)).remove()
+            RunDir(result.directory).remove()
             raise KeyboardInterrupt
         output.story(f"     run: {_word(result)}")
         return _tried(result)
 
     def drop(tried: Try) -> None:
-        RunDir(Path(tried.directory)).remove()
+        RunDir(tried.directory).remove()
 
     found = shrink_real(plan, attempt, drop, say=output.story)
-    directory = Path(found.shown.directory)
+    directory = found.shown.directory
     if out is not None:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        directory = directory.rename(out)
-    outcome = Outcome.INTERRUPTED if found.stopped == "interrupted" else Outcome.PASS
+        try:
+            directory = directory.rename(out)
+        except OSError as error:
+            output.story(f"it stays in {directory}: {error}")
+    outcome = Outcome.INTERRUPTED if found.stopped == INTERRUPTED else Outcome.PASS
+    write_report(output, directory, verdict=JUDGED)
     again = program.replaying(str(directory))
     if as_json:
         output.json(
@@ -161,7 +194,7 @@ def _tried(result: RunResult) -> Try:
     if result.outcome is not Outcome.VIOLATION or violation is None:
         return Try(kind=None, proof_s=None, directory=result.directory, reason=result.reason)
     ends_ns = [each.get("return_ns") or each["call_ns"] for each in violation["operations"]]
-    began_ns = _load_began_ns(RunDir(Path(result.directory)))
+    began_ns = _load_began_ns(RunDir(result.directory))
     return Try(
         kind=violation["kind"],
         proof_s=None if not ends_ns or began_ns is None else (max(ends_ns) - began_ns) / 1e9,
@@ -172,9 +205,8 @@ def _tried(result: RunResult) -> Try:
 
 def _load_began_ns(run: RunDir) -> int | None:
     """Return when the load of our own run began, from the origin."""
-    told = read(read_bounded(run.schedule, bytes_max=PLAN_MAX_BYTES), name=str(run.schedule)).value
-    load_ns = told.get("load_ns")
-    return None if load_ns is None else int(load_ns[0])
+    load_ns = injected.load(run).load_ns
+    return None if load_ns is None else load_ns[0]
 
 
 def _as_json(found: ShrunkReal) -> dict[str, Any]:
@@ -200,5 +232,5 @@ def _lines(found: ShrunkReal, directory: Path, again: str) -> list[str]:
         f"shows it in {found.rate}; as it was, in {found.before}",
         plain(found.shown.reason or ""),
         f"run     {plain(directory)}",
-        f"replay  {plain(again)}",
+        f"replay  {whole(again)}",
     ]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 import msgspec
 
+from checker.events import ReadPath
 from harness.campaign import drift as drifting
 from harness.campaign import lease_length
 from harness.outcome import Outcome, worst
+from harness.plan.plan import SEED_END
 from targets.catalog import DEFAULT, find
 
 from . import options
@@ -21,13 +23,21 @@ if TYPE_CHECKING:
 
 RowT = TypeVar("RowT")
 
+LEASED: Final = f"{ReadPath.LEASE}-reads"
+"""What a policy claims that reads by a lease."""
+
+
+_LEASED: Final = [name for name, mode in find(DEFAULT).modes.items() if LEASED in mode.claims]
+
 _POLICY = click.option(
     "--policy",
-    type=click.Choice(list(find(DEFAULT).modes)),
-    default=next(iter(find(DEFAULT).modes)),
-    help="How reads are served.",
+    type=click.Choice(_LEASED),
+    default=_LEASED[0],
+    help="How reads are served: by a lease, for there is none to measure else.",
 )
-_SEED = click.option("--seed", type=click.IntRange(min=0), default=0, help="What every draw follows.")
+_SEED = click.option(
+    "--seed", type=click.IntRange(min=0, max=SEED_END - 1), default=0, help="What every draw follows."
+)
 
 
 @click.group()
@@ -39,7 +49,7 @@ def sweep() -> None:
 @_POLICY
 @_SEED
 @click.option(
-    "--bound", type=click.FloatRange(min=0.001, max=0.3), default=0.05, help="The declared drift bound."
+    "--bound", type=options.Finite(min=0.001, max=0.3), default=0.05, help="The declared drift bound."
 )
 @options.as_json
 @click.pass_obj

@@ -2,7 +2,7 @@
 
 from .draft import Trust, from_file, from_options
 from .errors import PlanError
-from .make import moved, plan_from
+from .make import is_plan, moved, plan_from
 from .plan import FIELDS, Plan, ScheduleFrom
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Trust",
     "from_file",
     "from_options",
+    "is_plan",
     "moved",
     "plan_from",
 ]

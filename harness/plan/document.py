@@ -2,8 +2,9 @@
 
 A plan may come from a stranger, so only the plain part of YAML is read: mappings with distinct text
 keys, lists, text, numbers, booleans and null. Refused by name and line: aliases (a few bytes of them
-can stand for gigabytes), tags, dates, numbers that are none, more than one document, and anything
-too large or too deep. Keys are text as written, because YAML 1.1 reads the key ``on`` as true.
+can stand for gigabytes), tags, dates, numbers that are none or do not fit in 64 bits, text that is no
+Unicode, more than one document, and anything too large or too deep. Keys are text as written, because
+YAML 1.1 reads the key ``on`` as true.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 BYTES_MAX: Final = 1 << 20
 DEPTH_MAX: Final = 20
+INT_MIN: Final = -(1 << 63)
+INT_MAX: Final = (1 << 64) - 1
 
 _TAG: Final = "tag:yaml.org,2002:"
 _PLAIN_TAGS: Final = frozenset(f"{_TAG}{kind}" for kind in ("str", "int", "float", "bool", "null"))
@@ -113,7 +116,7 @@ class _Reader:
         for key_node, value_node in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
                 raise PlanError("a key is a word", where=self._at(key_node))
-            key = key_node.value
+            key = self._text(key_node.value, key_node)
             if key in read:
                 raise PlanError(f"the key '{key}' comes twice", where=self._at(key_node))
             inner = f"{path}.{key}" if path else key
@@ -128,6 +131,20 @@ class _Reader:
             raise PlanError(f"'{node.value[:40]}' is no number", where=self._at(node)) from error
         if isinstance(value, float) and not math.isfinite(value):
             raise PlanError(f"'{node.value}' is no number to plan with", where=self._at(node))
+        if isinstance(value, int) and not INT_MIN <= value <= INT_MAX:
+            sentence = f"'{node.value[:40]}' is a number of {value.bit_length()} bits, and 64 are taken"
+            raise PlanError(sentence, where=self._at(node))
+        return self._text(value, node) if isinstance(value, str) else value
+
+    def _text(self, value: str, node: yaml.Node) -> str:
+        """Return text that any file can hold: an escape may stand for half of a character."""
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            half = (
+                f"\\u{ord(value[error.start]):04x} is half of a surrogate pair, which no file can hold"
+            )
+            raise PlanError(half, where=self._at(node)) from error
         return value
 
     def _at(self, node: yaml.Node) -> str:

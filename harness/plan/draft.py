@@ -21,7 +21,7 @@ from .errors import PlanError
 from .plan import FIELDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 _LISTS: Final = frozenset({"mistake", "keep_rules", "faults", "allow", "require", "containers"})
 _NONE: Final = {"faults": "none"}  # how a person says an empty list
@@ -58,29 +58,43 @@ def from_file(data: bytes, *, name: str) -> tuple[Draft, Document]:
         return {}, document
     if not isinstance(document.value, dict):
         raise PlanError("a plan is a mapping of keys to values", where=document.where(""))
+    return from_values(document.value, document.where), document
+
+
+def from_values(values: Mapping[str, Any], where: Callable[[str], str]) -> Draft:
+    """Take what a plan file holds; ``where`` maps a path in it to its place. Raise `PlanError`."""
     draft: Draft = {}
-    for key, value in document.value.items():
+    for key, value in values.items():
         if key not in FIELDS:
-            raise PlanError(unknown(key, "key", FIELDS), where=document.where(key))
-        draft[key] = Given(_checked(key, value, document.where), document.where(key))
-    return draft, document
+            raise PlanError(unknown(key, "key", FIELDS), where=where(key))
+        draft[key] = Given(_checked(key, value, where, said=f"{key}: "), where(key))
+    return draft
 
 
-def from_options(options: Mapping[str, Any]) -> Draft:
-    """Take options by their plan keys (``time``, ``mistake``); those that are None were not given."""
+def option(key: str) -> str:
+    """Return the option of the command line that gives a key of a plan."""
+    return f"--{key.replace('_', '-')}"
+
+
+def from_options(options: Mapping[str, Any], called: Callable[[str], str] = option) -> Draft:
+    """Take options by their plan keys (``time``, ``mistake``); those that are None were not given.
+
+    What is wrong with one is said of it as it is ``called``.
+    """
     draft: Draft = {}
     for key, value in options.items():
         if value is None:
             continue
         if key not in FIELDS:
             raise PlanError(unknown(key, "key", FIELDS))
-        where = f"--{key.replace('_', '-')}"
-        draft[key] = Given(_checked(key, value, lambda _path, where=where: where), where, option=True)
+        where = called(key)
+        checked = _checked(key, value, lambda _path, where=where: where, said="")
+        draft[key] = Given(checked, where, option=True)
     return draft
 
 
-def _checked(key: str, value: Any, where: Any) -> Any:
-    """Return the value as its field has it."""
+def _checked(key: str, value: Any, where: Any, *, said: str) -> Any:
+    """Return the value as its field has it; ``said`` names the key where its place does not."""
     if key in _LISTS:
         value = _listed(key, value)
     try:
@@ -88,9 +102,9 @@ def _checked(key: str, value: Any, where: Any) -> Any:
     except msgspec.ValidationError as error:
         sentence, _, path = str(error).partition(" - at `$")
         inner = path.rstrip("`")
-        place = where(key + inner)
-        named = "" if place.startswith("--") else f"{key}: "
-        raise PlanError(named + _refusal(key, value, sentence, inner), where=place) from error
+        raise PlanError(
+            said + _refusal(key, value, sentence, inner), where=where(key + inner)
+        ) from error
     known = _known(key)
     if known is not None:
         words = [checked] if isinstance(checked, str) else checked
@@ -98,7 +112,7 @@ def _checked(key: str, value: Any, where: Any) -> Any:
             if word not in known:
                 raise PlanError(unknown(word, key, known), where=where(f"{key}[{place}]"))
     if isinstance(checked, tuple) and key in _LISTS and len(set(checked)) < len(checked):
-        raise PlanError(f"{key}: something comes twice", where=where(key))
+        raise PlanError(f"{said}something comes twice", where=where(key))
     return checked
 
 

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from harness.store.errors import NotARun
+from harness.store.files import open_named, open_regular
 from targets.target import TAKEN_BY_SOME
 
 from .document import BYTES_MAX, read
-from .draft import Draft, Given, Trust, from_file, from_options
+from .draft import Draft, Given, Trust, from_file, from_options, from_values, option
 from .errors import PlanError
 from .plan import FIELDS, Plan
 from .resolve import resolve
@@ -26,20 +28,22 @@ def plan_from(
     *,
     schedule_file: Path | None = None,
     trust: Trust = Trust.OWN,
+    called: Callable[[str], str] = option,
 ) -> Plan:
     """Return the plan of a file, of options by their plan keys (None: not given), or of both.
 
     An option overrides the file, which decides as much as ``trust`` gives it. A seed that nobody gave is
-    drawn here. Raises `PlanError`, with the line or the option, before anything is started.
+    drawn here. Raises `PlanError`, with the line or the option (as it is ``called``), before anything is
+    started.
     """
     draft: Draft = {}
     where: Callable[[str], str] | None = None
     if file is not None:
-        draft, document = from_file(_bytes(file), name=str(file))
+        draft, document = from_file(file_bytes(file, trust), name=str(file))
         where = document.where
-    draft |= from_options(options)
+    draft |= from_options(options, called)
     if schedule_file is not None:
-        document = read(_bytes(schedule_file), name=str(schedule_file))
+        document = read(file_bytes(schedule_file, Trust.OWN), name=str(schedule_file))
         entries = document.value.get("schedule") if isinstance(document.value, dict) else document.value
         if not isinstance(entries, list):
             raise PlanError("a schedule is a list of episodes or steps", where=document.where(""))
@@ -47,6 +51,15 @@ def plan_from(
         where = (lambda path: document.where(path.removeprefix("schedule"))) if bare else document.where
         draft["schedule"] = Given(tuple(entries), f"--schedule {schedule_file}", option=True)
     return resolve(draft, fresh_seed=secrets.randbelow(1 << 31), where=where, trust=trust)
+
+
+def is_plan(plan: Plan) -> bool:
+    """Tell whether a file that holds this plan is read as it: what is refused there is not to be run."""
+    try:
+        draft = from_values(msgspec.to_builtins(plan), str)
+        return resolve(draft, fresh_seed=plan.seed, trust=Trust.TRUSTED) == plan
+    except PlanError:
+        return False
 
 
 def moved(on: str) -> dict[str, Any]:
@@ -59,9 +72,15 @@ def moved(on: str) -> dict[str, Any]:
     return {"on": on, **left}
 
 
-def _bytes(path: Path) -> bytes:
+def file_bytes(path: Path, trust: Trust) -> bytes:
+    """Return a plan file, or so much of it that it is too large; raise `PlanError`.
+
+    What lies in a run directory may be a stranger's, and leads nowhere else.
+    """
     try:
-        with path.open("rb") as file:
+        with (open_regular if trust is Trust.STRANGER else open_named)(path) as file:
             return file.read(BYTES_MAX + 1)
+    except NotARun as error:
+        raise PlanError(str(error)) from error
     except OSError as error:
         raise PlanError(error.strerror or str(error), where=str(path)) from error

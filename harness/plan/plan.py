@@ -23,9 +23,12 @@ from targets.target import Place, Setup
 
 from .script import Scripted
 
+SEED_END: Final = 1 << 62
+"""Every seed is less: what is written of one stays a number to whoever reads it."""
+
 Many = Annotated[int, msgspec.Meta(ge=0)]
 Duration = Annotated[int, msgspec.Meta(ge=0, le=86_400 * SECOND)]
-Word = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=60)]
+Word = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z", max_length=60)]
 
 
 class ScheduleFrom(StrEnum):
@@ -78,7 +81,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     rate: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 600
     readindex_one_in: Many = 0
     time_s: Annotated[float, msgspec.Meta(gt=0, le=86_400)] = msgspec.field(name="time", default=20.0)
-    seed: Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)] = 0
+    seed: Annotated[int, msgspec.Meta(ge=0, lt=SEED_END)] = 0
     faults: tuple[str, ...] = ("clock", "pause", "partition")
     clock: ClockMode = ClockMode.NONE
     peer_delay_ns: Annotated[int, msgspec.Meta(ge=0, le=10 * SECOND)] = 0
@@ -122,3 +125,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 FIELDS: Final = {field.encode_name: field for field in msgspec.structs.fields(Plan)}
 """The keys of a plan file."""
+
+
+def seats_min(nodes: int) -> int:
+    """How many clients it takes: a reader pinned to every node, a writer, a roamer and a cas."""
+    return nodes + 3

@@ -4,10 +4,11 @@ A mistake decides its policy, the number of nodes, the declared drift bound, the
 schedule aimed at it, the rules that would mask it and where it can be shown at all. Whatever somebody
 asked for that contradicts it is a usage error: silently testing something else would be worse. An
 explicit schedule is no contradiction, for the same mistake may be tried under another schedule, and the
-same schedule without the mistake.
+same schedule without the mistake: what the mistake needs is then no more than a default.
 
 The schedule is part of the plan, written out, so that a saved plan runs the same faults even after
-Lantern's own schedules have changed. Overriding what a drawn schedule was drawn from draws it anew.
+Lantern's own schedules have changed. Overriding what a drawn schedule was drawn from draws it anew, with
+a mistake in it too, unless that is what the option names.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from harness.run.generator import seats_min
 from nemesis import aimed
 from nemesis.schedule import ScheduleError
 from targets.catalog import DEFAULT, SYSTEMS, find, is_file
+from targets.clock import SECOND
 from targets.cluster import ClockMode, TargetError
 from targets.target import TAKEN_BY_SOME, UnfitError
 
 from . import schedules
 from .draft import Trust, unknown
 from .errors import PlanError
-from .plan import FIELDS, Plan, ScheduleFrom
+from .plan import FIELDS, Load, Plan, ScheduleFrom, seats_min
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -63,8 +64,9 @@ def resolve(
     try:
         plan = _with_schedule(plan, target, draft)
     except ScheduleError as error:
-        place = (where or str)(error.path)
-        raise PlanError(str(error), where=place) from error
+        if where is None:
+            raise PlanError(error.problem, where=error.path) from error
+        raise PlanError(str(error), where=where(error.path)) from error
     _means_something(plan, target, draft)
     _fits(plan, draft)
     try:
@@ -142,7 +144,7 @@ def _bring(mistake: Mistake, values: dict[str, Any], draft: Mapping[str, Given])
     if mistake.voters:
         brought["voters"] = mistake.voters
     brought |= {key: msgspec.convert(value, FIELDS[key].type) for key, value in mistake.brings.items()}
-    if "schedule" in draft:  # it may be another one, for other nodes
+    if "schedule" in draft or _drawn_anew(draft):  # it may be another one, for other nodes
         values |= {key: value for key, value in brought.items() if key not in draft}
         brought = {"policy": mistake.policy}
     for key, value in brought.items():
@@ -160,7 +162,15 @@ def _without_stale_schedule(draft: Draft) -> Draft:
         return draft
     if not any(draft[key].option for key in _DRAWN_FROM & draft.keys()):
         return draft
-    return {key: given for key, given in draft.items() if key not in {"schedule", "schedule_from"}}
+    return {key: given for key, given in draft.items() if key != "schedule"}
+
+
+def _drawn_anew(draft: Mapping[str, Given]) -> bool:
+    """Tell whether a schedule is to be drawn, even where a mistake has its own: the saved one was."""
+    if "schedule" in draft or "schedule_from" not in draft:
+        return False
+    named = "mistake" in draft and draft["mistake"].option
+    return draft["schedule_from"].value is ScheduleFrom.SEED and not named
 
 
 def _with_schedule(plan: Plan, target: Target, draft: Mapping[str, Given]) -> Plan:
@@ -170,7 +180,7 @@ def _with_schedule(plan: Plan, target: Target, draft: Mapping[str, Given]) -> Pl
         if "schedule_from" in draft and not draft["schedule"].option:
             source = draft["schedule_from"].value
         schedule = schedules.of_plan(plan)
-    elif plan.mistakes:
+    elif plan.mistakes and not _drawn_anew(draft):
         source, schedule = ScheduleFrom.AIMED, schedules.aimed_at(plan)
     elif (at_it := target.schedules) and "faults" not in draft:
         source, schedule = ScheduleFrom.AIMED, aimed(at_it[0])
@@ -196,11 +206,18 @@ def _with_schedule(plan: Plan, target: Target, draft: Mapping[str, Given]) -> Pl
 
 
 def _asks_for_faults(draft: Mapping[str, Given]) -> bool:
-    """Tell whether somebody decided what is to be drawn; a saved plan says that nothing was."""
+    """Tell whether somebody decided what is to be drawn.
+
+    A saved plan only says what was; and a schedule that is an option overrides a file's faults.
+    """
     if "faults" not in draft:
         return False
     faults = draft["faults"]
-    return bool(faults.value) or faults.option or "schedule" not in draft
+    if faults.option:
+        return True
+    if "schedule" in draft:
+        return bool(faults.value) and not draft["schedule"].option
+    return "schedule_from" not in draft
 
 
 def _means_something(plan: Plan, target: Target, draft: Mapping[str, Given]) -> None:
@@ -221,7 +238,10 @@ def _fits(plan: Plan, draft: Mapping[str, Given]) -> None:
         sentence = f"voters {plan.voters} is more than the {plan.nodes} nodes there are"
         raise PlanError(sentence, where=_where(draft, "voters"))
     least = seats_min(plan.nodes)
-    for each in plan.operations or ():
+    locks, time_ns = plan.workload is Load.LOCK, round(plan.time_s * SECOND)
+    for place, each in enumerate(plan.operations or ()):
+        if wrong := each.wrong(locks=locks, time_ns=time_ns):
+            raise PlanError(f"operations[{place}]: {wrong}", where=_where(draft, "operations"))
         if each.node not in plan.node_names:
             sentence = f"operations: {each.node} is none of {', '.join(plan.node_names)}"
             raise PlanError(sentence, where=_where(draft, "operations"))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def of_plan(plan: Plan) -> Schedule:
     """Read the schedule that is written out in a plan; raise `ScheduleError`."""
-    return parse(list(plan.schedule), nodes=plan.node_names)
+    return parse(list(plan.schedule), nodes=plan.node_names, drift_ppm=plan.drift_ppm)
 
 
 def aimed_at(plan: Plan) -> Schedule:

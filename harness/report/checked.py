@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from checker.searching import NOT_LOOKED_AT
 from checker.values import show
+from harness.outcome import Outcome
 
 from .escape import plain
 from .fold import WIDTH, folded
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 NOT_JUDGED: Final = "not-judged"
 """The word for a key that was passed over once another one was a violation: no budget ran out."""
 
-_SENTENCE_CHARS_MAX: Final = 2000
+SENTENCE_CHARS_MAX: Final = 2000
 _INDENT: Final = "  "
 
 
@@ -71,12 +73,12 @@ def _key(verdict: KeyVerdict) -> dict[str, Any]:
     }
 
 
-def lines(report: Report, *, path: str, outcome: str | None = None) -> Iterator[str]:
+def lines(report: Report, *, path: str, outcome: Outcome | None = None) -> Iterator[str]:
     """Yield the verdict on one file, what proves it, and what its reader must know.
 
     ``outcome`` is that of more than the history, where there is more.
     """
-    word = (outcome or report.outcome.value).upper().replace("-", " ")
+    word = (outcome or Outcome(report.outcome.value)).words.upper()
     head = f"{word}  {plain(path)}"
     how = f"({report.format}, {report.model}, {report.size}, {report.seconds:.3f} s)"
     if len(head) + len(how) + len(_INDENT) <= WIDTH:
@@ -84,10 +86,16 @@ def lines(report: Report, *, path: str, outcome: str | None = None) -> Iterator[
     else:
         yield head
         yield f"{_INDENT}{how}"
-    yield from told(plain(report.sentence, chars_max=_SENTENCE_CHARS_MAX))
+    yield from told(plain(report.sentence, chars_max=SENTENCE_CHARS_MAX))
     passed_over = sum(key_word(verdict) == NOT_JUDGED for verdict in report.keys)
     if passed_over:
         yield f"{_INDENT}{passed_over} of {len(report.keys)} keys not judged; --all judges every key"
+    undecided = [verdict for verdict in report.keys if key_word(verdict) == Outcome.UNKNOWN.value]
+    if undecided and len(undecided) < len(report.keys):
+        counts = Counter(map(key_word, report.keys))
+        yield from told(f"keys: {', '.join(f'{many} {word}' for word, many in sorted(counts.items()))}")
+        if report.violations:
+            yield from told(f"undecided: {plain(undecided[0].reason or '')}")
     for found in report.violations:
         yield from _violation(found)
     for note in report.notes:

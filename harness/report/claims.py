@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from targets.cluster import ClockMode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+
+ALLOWED: Final = "not exercised, which was allowed"
+"""How a note begins that says what a run had to exercise, and did not, and need not."""
 
 
 def units(claims: Iterable[str], clock: ClockMode) -> dict[str, str]:
@@ -17,6 +20,11 @@ def units(claims: Iterable[str], clock: ClockMode) -> dict[str, str]:
 
 def _bend(clock: ClockMode) -> str:
     return "ms off (wall clock)" if clock is ClockMode.WALL else "ppm off (rate)"
+
+
+def fully_exercised(claims: Mapping[str, int] | None, notes: Iterable[str] = ()) -> bool:
+    """Tell of a run that passed whether it exercised all that it had to, or was allowed not to."""
+    return all((claims or {}).values()) and not any(note.startswith(ALLOWED) for note in notes)
 
 
 def amount(count: int, unit: str | None) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from checker.operations import Operation
-from checker.oracles.result import Finding, OracleOutcome
+from checker.oracles.result import Finding, violations
 from checker.proof import Proof, explain
 from checker.timeline import Timelines
 
@@ -107,7 +107,7 @@ def focus_of(
 def _finding(said: Told | None) -> Finding | None:
     """Return what the first oracle that proves something said first."""
     oracles = said.oracles.values() if said is not None else ()
-    found = (each.findings for each in oracles if each.outcome is OracleOutcome.VIOLATION)
+    found = (each.findings for each in violations(oracles))
     return next((findings[0] for findings in found if findings), None)
 
 

@@ -14,13 +14,13 @@ import msgspec
 from checker.events import Header
 from checker.evidence_lines import MalformedEvidence, gather
 from checker.timeline import Timelines, build
+from harness import program
 from harness.plan import Plan, PlanError, from_file
 from harness.plan.resolve import resolve
-from harness.run import injected
 from harness.store.errors import StoreError
-from harness.store.files import read_bounded
-from harness.store.rundir import PLAN_MAX_BYTES, RunDir, existing
+from harness.store.rundir import RunDir, existing
 
+from . import injected
 from .bands import Band, bands_of
 from .focus import Focus, focus_of
 from .locks import locks_of
@@ -47,13 +47,16 @@ NODES_MAX: Final = 12
 class RunData:
     """What a run directory holds; None is what is not there, or cannot be read.
 
-    ``end_ns`` is the last instant that anything tells of, from the origin.
+    ``end_ns`` is the last instant that anything tells of, from the origin. ``believed`` is whether the
+    verdict is verdict.json's word, which may be anybody's, and ``check`` what judges the history again.
     """
 
     name: str
     directory: str
     plan: Plan | None
     said: Told | None
+    believed: bool
+    check: str
     skimmed: Skimmed
     timelines: Timelines | None
     bands: tuple[Band, ...]
@@ -120,7 +123,7 @@ def load(
         "nothing of the nodes is shown",
         lambda: _timelines(run, plan, said, origin_ns=origin_ns or 0, notes=notes),
     )
-    faults = attempt("no fault is shown", lambda: _faults(run)) or ()
+    faults = attempt("no fault is shown", lambda: injected.load(run).faults) or ()
     bands = () if timelines is None else bands_of(timelines)
     focus = focus_of(
         said,
@@ -144,6 +147,8 @@ def load(
         directory=str(run.path),
         plan=plan,
         said=said,
+        believed=said is not None and verdict is None,
+        check=program.judging(str(run.path)) if run.history.is_file() else "",
         skimmed=skimmed,
         timelines=timelines,
         bands=bands,
@@ -161,7 +166,13 @@ def _plan(run: RunDir) -> Plan:
 
 
 def _verdict(run: RunDir, verdict: Mapping[str, Any] | None) -> Told:
-    return told(run.read_verdict() if verdict is None else verdict, name=str(run.verdict))
+    """Return the verdict, with the command that runs this directory again from here.
+
+    A run may have been moved, or come from a stranger: a command out of a file is none to be pasted.
+    """
+    said = told(run.read_verdict() if verdict is None else verdict, name=str(run.verdict))
+    again = program.replaying(str(run.path)) if run.plan.is_file() else ""
+    return msgspec.structs.replace(said, replay=again)
 
 
 def _origin_ns(run: RunDir) -> int:
@@ -197,7 +208,3 @@ def _timelines(
     gathered = gather(evidence, nodes=plan.node_names if plan is not None else evidence)
     notes.extend(gathered.notes)
     return build(gathered.lines, origin_ns=origin_ns)
-
-
-def _faults(run: RunDir) -> tuple[Injected, ...]:
-    return injected.read(read_bounded(run.schedule, bytes_max=PLAN_MAX_BYTES), name=str(run.schedule))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from checker.oracles.result import violations
 from checker.proof import explain
 
 from .checked import key_name
@@ -12,6 +13,7 @@ from .view import Proof
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from checker.oracles.result import OracleResult
     from checker.proof import FaultWindow
     from checker.timeline import Timelines
     from checker.verdict import Violation
@@ -32,3 +34,22 @@ def proof_of(found: Violation, timelines: Timelines | None, faults: Iterable[Fau
         served=None if told is None else told.account,
         faults=() if told is None else told.faults,
     )
+
+
+def proof_of_oracles(oracles: Iterable[OracleResult]) -> Proof | None:
+    """Return what the first oracle that proves something says; None if none does."""
+    first = next(violations(oracles), None)
+    return None if first is None else Proof(kind=first.kind, key=None, sentence=first.sentence)
+
+
+def violation_json(found: dict[str, Any] | None, proof: Proof | None) -> dict[str, Any] | None:
+    """Return a history's violation with who is to blame for it, or an oracle's in the same shape."""
+    if proof is None:
+        return found
+    told: dict[str, Any] = {
+        "kind": proof.kind,
+        "key": None,
+        "operations": [],
+        "sentence": proof.sentence,
+    }
+    return told | (found or {}) | {"served": proof.served, "faults": list(proof.faults)}

@@ -7,6 +7,7 @@ None, or empty. Nothing in it is believed beyond being shown as what it is: some
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -51,28 +52,21 @@ class KeyWord(msgspec.Struct, frozen=True):
     reason: str | None = None
 
 
-class PathCount(msgspec.Struct, frozen=True):
-    """Reads of one path."""
-
-    reads: int
-    p50_ns: int
-
-
-class Counts(msgspec.Struct, frozen=True):
-    """Faults of one kind."""
-
-    installed: int = 0
-    skipped: int = 0
-    unknown: int = 0
-    did: str = ""
-
-
 class Planted(msgspec.Struct, frozen=True):
-    """A mistake that the plan put there."""
+    """A mistake that the plan put there; verdicts of before have none of its ``rules`` but the first."""
 
     mistake: str
     rule: str
     sentence: str
+    rules: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        word = "rules" if len(self.rules) > 1 else "rule"
+        broken = ", ".join(self.rules or (self.rule,))
+        return (
+            f"{self.mistake}, which breaks {word} {broken}: {self.sentence}"
+            " (known because it was planted, not because it was proved)"
+        )
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,14 +81,14 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     run: str = ""
     seed: int | None = None
-    faults: dict[str, Counts] = {}
+    faults: dict[str, FaultCount] = {}
     exercised: dict[str, int] | None = None
     oracles: dict[str, OracleResult] = {}
     planted: tuple[Planted, ...] = ()
     replay: str = ""
     convictions: tuple[Conviction, ...] = ()
     by_outcome: dict[str, dict[str, int]] = {}
-    reads: dict[str, PathCount] = {}
+    reads: dict[str, ReadPathCount] = {}
     leader_changes: int = 0
     load_seconds: float = 0.0
 
@@ -109,33 +103,39 @@ def told(verdict: Mapping[str, Any], *, name: str) -> Told:
         raise NotARun(f"{name}: {type(error).__name__}: {error}") from error
 
 
-def view_of(said: Told, *, title: str, units: Mapping[str, str], directory: str) -> RunView:
-    """Return what a summary shows of a run whose verdict this is."""
+def view_of(
+    said: Told,
+    *,
+    title: str,
+    units: Mapping[str, str],
+    directory: str,
+    proof: Proof | None = None,
+    stall_ns: tuple[int, int] | None = None,
+) -> RunView:
+    """Return what a summary shows of a run whose verdict this is.
+
+    ``proof`` is the verdict's with more than is saved of it; ``stall_ns`` as a `RunView` has it.
+    """
+    if proof is None and said.violation is not None:
+        proof = _proof(said.violation)
     return RunView(
         outcome=said.outcome,
         title=title,
         reason=said.reason,
         seconds=said.load_seconds,
-        operations=said.by_outcome or None,
-        faults=tuple(
-            FaultCount(kind=kind, installed=n.installed, skipped=n.skipped, unknown=n.unknown, did=n.did)
-            for kind, n in said.faults.items()
-        ),
+        operations=_operations(said),
+        faults=said.faults,
         leader_changes=said.leader_changes,
-        reads=tuple(
-            ReadPathCount(path=path, reads=n.reads, p50_ns=n.p50_ns) for path, n in said.reads.items()
-        ),
-        stall_ns=None,
-        keys=_words(said.keys),
+        reads=said.reads,
+        stall_ns=stall_ns,
+        keys=_words(said),
         oracles=tuple(
             OracleLine(name, each.outcome.value, each.sentence) for name, each in said.oracles.items()
         ),
         claims=said.exercised,
-        proof=None if said.violation is None else _proof(said.violation),
+        proof=proof,
         rules=rule_lines(said.convictions),
-        planted=tuple(
-            f"{each.mistake}, which breaks rule {each.rule}: {each.sentence}" for each in said.planted
-        ),
+        planted=tuple(map(str, said.planted)),
         units=units,
         notes=said.notes,
         directory=directory,
@@ -143,11 +143,15 @@ def view_of(said: Told, *, title: str, units: Mapping[str, str], directory: str)
     )
 
 
-def _words(keys: Mapping[str, KeyWord]) -> dict[str, int] | None:
-    counts: dict[str, int] = {}
-    for key in keys.values():
-        counts[key.outcome] = counts.get(key.outcome, 0) + 1
-    return counts or None
+def _operations(said: Told) -> Mapping[str, Mapping[str, int]] | None:
+    """Return how operations ended; None where there were some and nobody said, or nobody looked."""
+    return said.by_outcome if said.by_outcome or said.operations == 0 else None
+
+
+def _words(said: Told) -> dict[str, int] | None:
+    """Return how many keys ended how; None where nobody looked, not at what was exercised either."""
+    counts = Counter(key.outcome for key in said.keys.values())
+    return dict(counts) if counts or said.exercised is not None else None
 
 
 def _proof(found: Found) -> Proof:

@@ -16,16 +16,23 @@ from rich.table import Table
 from rich.text import Text
 
 from .fold import WIDTH, folded
+from .tone import Tone
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from .summary import Row, Section
 
 _INDENT: Final = 2
 _LABEL_ROOM_MAX: Final = 18
-_UNFOLDED: Final = frozenset({"drawing", "exact"})
-_STYLES: Final = {"good": "green", "bad": "bold red", "warn": "yellow", "drawing": "cyan", "note": "dim"}
+_UNFOLDED: Final = frozenset({Tone.DRAWING, Tone.EXACT})
+_STYLES: Final[Mapping[Tone, str]] = {
+    Tone.GOOD: "green",
+    Tone.BAD: "bold red",
+    Tone.WARN: "yellow",
+    Tone.DRAWING: "cyan",
+    Tone.NOTE: "dim",
+}
 
 
 def plain_lines(sections: Sequence[Section]) -> Iterator[str]:

@@ -2,8 +2,9 @@
 
 Clients are one process of the trace, with a thread for each process of the history; every node is a
 process, with a thread for each kind of band; faults are one more. Slices of one thread may nest but not
-cross, so what overlaps lies on threads of its own. Times are microseconds from the origin, on the true
-clock.
+cross, so what overlaps lies on threads of its own. Times are microseconds on the true clock, from the
+origin or from the first event before it: nodes start before the run does, and Perfetto drops what is
+earlier than 0.
 """
 
 from __future__ import annotations
@@ -15,15 +16,17 @@ import msgspec
 
 from checker.values import shorten, show
 from harness.store.files import open_new, write_all
-from nemesis.faults import Standing
 
 from .escape import plain
+from .faults import held, over_ns, phrase
 from .load import load
 from .rows import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+    from nemesis.machine.record import Injected
 
     from .load import RunData
     from .skim import Seen
@@ -50,10 +53,15 @@ def write(directory: Path, path: Path) -> Path:
 def trace_of(run: RunData) -> bytes:
     """Return the whole trace as JSON."""
     events = [*_names(run), *_operations(run), *_nodes(run), *_faults(run)]
+    first_ns = min((0, *(event["ts"] for event in events if "ts" in event)))
+    for event in events:
+        if "ts" in event:
+            event["ts"] = (event["ts"] - first_ns) / 1e3
     about = {
         "run": plain(run.name),
         "outcome": None if run.said is None else run.said.outcome.value,
         "operations": f"{len(run.skimmed.kept)} of {run.skimmed.operations}",
+        "origin_us": -first_ns / 1e3,
     }
     return msgspec.json.encode({"traceEvents": events, "displayTimeUnit": "ms", "otherData": about})
 
@@ -110,41 +118,35 @@ def _nodes(run: RunData) -> Iterator[dict[str, Any]]:
                     "s": "t",
                     "pid": number,
                     "tid": thread,
-                    "ts": mark.at_ns / 1e3,
+                    "ts": mark.at_ns,
                     "name": name,
                 }
 
 
 def _faults(run: RunData) -> Iterator[dict[str, Any]]:
-    held = [each for each in run.faults if each.standing is Standing.INSTALLED]
-    ends = [
-        (
-            each.asked_ns
-            if not each.fault.lasts
-            else run.end_ns
-            if each.healed_ns is None
-            else each.healed_ns
-        )
-        for each in held
-    ]
-    rows = rows_of(
-        ((each.asked_ns, end) for each, end in zip(held, ends, strict=True)), rows_max=ROWS_MAX
-    )
-    for each, end_ns, row in zip(held, ends, rows, strict=True):
-        name = f"{each.fault.kind} {', '.join(each.fault.concerned)}"
+    faults = [(each, each.asked_ns, _end_ns(each, run.end_ns)) for each in held(run.faults)]
+    rows = rows_of(((start_ns, end_ns) for _, start_ns, end_ns in faults), rows_max=ROWS_MAX)
+    for row in sorted(set(rows)):
+        yield _meta("thread_name", _FAULTS, row + 1, "in force")
+    for (each, start_ns, end_ns), row in zip(faults, rows, strict=True):
         yield {
-            **_slice(_FAULTS, row + 1, name, each.asked_ns, end_ns),
+            **_slice(_FAULTS, row + 1, phrase(each), start_ns, end_ns),
             "args": {"step": plain(each.step)},
         }
 
 
+def _end_ns(each: Injected, last_ns: int) -> int:
+    end_ns = over_ns(each)
+    return last_ns if end_ns is None else end_ns
+
+
 def _slice(process: int, thread: int, name: str, start_ns: int, end_ns: int | None) -> dict[str, Any]:
-    """Return an interval; one that nobody saw end is only begun."""
+    """Return an interval, its ``ts`` still in ns from the origin; one nobody saw end is only begun."""
     told = {
         "ph": "B" if end_ns is None else "X",
         "pid": process,
         "tid": thread,
-        "ts": start_ns / 1e3,
+        "ts": start_ns,
         "name": plain(name, chars_max=NAME_CHARS_MAX),
     }
     return told if end_ns is None else {**told, "dur": max(end_ns - start_ns, 0) / 1e3}

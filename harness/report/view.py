@@ -1,7 +1,7 @@
 """What a summary shows, as one frozen value: the seam between a run and every way to print it.
 
-A run fills it as it ends (`harness.run.result`), a report from the verdict that was saved
-(`harness.report.saved`); `summary` lays it out for the terminal and for a report's tables.
+A run fills it as it ends and a report later, both from the verdict (`harness.report.saved`); `summary`
+lays it out for the terminal and for a report's tables.
 Text in here is raw: whoever renders escapes it. Stamps are nanoseconds from the run's origin.
 """
 
@@ -41,9 +41,8 @@ class RuleLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FaultCount(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of fault: how often it took hold, was skipped, or nobody knows; and what it did."""
+    """Of one kind of fault: how often it took hold, was skipped, or nobody knows; and what it did."""
 
-    kind: str
     installed: int = 0
     skipped: int = 0
     unknown: int = 0
@@ -53,7 +52,6 @@ class FaultCount(msgspec.Struct, frozen=True, kw_only=True):
 class ReadPathCount(msgspec.Struct, frozen=True, kw_only=True):
     """Reads answered on one path, and the median time they took."""
 
-    path: str
     reads: int
     p50_ns: int
 
@@ -69,10 +67,11 @@ class OracleLine(msgspec.Struct, frozen=True):
 class RunView(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a summary of one run shows.
 
-    ``operations``: function -> how it ended -> count. ``stall_ns``: the longest time without any
-    operation that succeeded, as (length, start). ``claims``: what the policy promises to have
-    exercised, with its counts, and ``units`` what some of them are measured in. ``planted``: what is
-    known to be wrong with the target because it was put there, which convicts nobody of anything.
+    ``operations``: function -> how it ended -> count; ``faults`` are by kind, ``reads`` by path.
+    ``stall_ns``: the longest time without any operation that succeeded, as (length, start). ``claims``:
+    what the policy promises to have exercised, with its counts, and ``units`` what some of them are
+    measured in. ``planted``: what is known to be wrong with the target because it was put there, which
+    convicts nobody of anything.
     None in place of counts is what nobody looked at, and not zero.
     """
 
@@ -81,9 +80,9 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None
     seconds: float
     operations: Mapping[str, Mapping[str, int]] | None
-    faults: tuple[FaultCount, ...]
+    faults: Mapping[str, FaultCount]
     leader_changes: int
-    reads: tuple[ReadPathCount, ...]
+    reads: Mapping[str, ReadPathCount]
     stall_ns: tuple[int, int] | None
     keys: Mapping[str, int] | None
     oracles: tuple[OracleLine, ...]

@@ -19,6 +19,7 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING, Final
 
+from harness.bugs import traceback_of
 from nemesis.ports import Happened, Heal, Inject, Note, Probe, StatusSeen
 from targets.clock import MS
 from targets.cluster import Role
@@ -80,7 +81,8 @@ class Conductor:
         session: Callable[[], Session],
         timing: Timing,
     ) -> None:
-        self.failures: list[str] = []
+        self._failures: dict[str, tuple[str, int]] = {}
+        self._bugs: list[Exception | str] = []
         self.interrupted: str | None = None
         self.recorder = Recorder()
         self.recovery = Recovery(nodes)
@@ -114,6 +116,16 @@ class Conductor:
     def unread(self) -> int:
         """How many final reads were not answered."""
         return self._phases.unread
+
+    @property
+    def silent(self) -> frozenset[str]:
+        """The nodes that answered no final read, of those with a part in the healed cluster."""
+        return self._phases.silent
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """The keys that no node answered a final read of."""
+        return self._phases.unseen
 
     @property
     def unsettled(self) -> bool:
@@ -181,8 +193,8 @@ class Conductor:
             case Interrupt(reason):
                 self.interrupted = self.interrupted or reason
                 self._do(self._phases.shorten(now_ns), now_ns)
-            case Broken(reason):
-                self._fail(reason)
+            case Broken(reason, traceback):
+                self._fail(reason, bug=traceback)
                 self._do(self._phases.shorten(now_ns), now_ns)
 
     def down(self, node: str) -> bool:
@@ -212,8 +224,8 @@ class Conductor:
                     self._do(self._seats.probe(effect, now_ns), now_ns)
                 case Remark(f, value):
                     self._effects.append(AddEvent(self.recorder.nemesis(f, value, now_ns=now_ns)))
-                case Failed(reason):
-                    self._fail(reason)
+                case Failed(reason, kind, bug):
+                    self._fail(reason, kind, bug=bug)
 
     def _lose(self, node: str, how: str, now_ns: int) -> None:
         """End the run early: what it would show is not what its plan says. Said once of a node."""
@@ -222,9 +234,27 @@ class Conductor:
             self._fail(f"{node} {how}")
             self._do(self._phases.shorten(now_ns), now_ns)
 
-    def _fail(self, reason: str) -> None:
-        if len(self.failures) < FAILURES_KEPT:
-            self.failures.append(reason)
+    def _fail(self, reason: str, kind: str | None = None, *, bug: Exception | str | None = None) -> None:
+        kind = reason if kind is None else kind
+        known = kind in self._failures
+        if known or len(self._failures) < FAILURES_KEPT:
+            first, count = self._failures.get(kind, (reason, 0))
+            self._failures[kind] = (first, count + 1)
+            if bug is not None and not known:
+                self._bugs.append(bug)
+
+    @property
+    def failures(self) -> list[str]:
+        """What went wrong, in order: of each kind the first, and how many more there were."""
+        return [
+            first if count == 1 else f"{first} (and {count - 1} more of the kind)"
+            for first, count in self._failures.values()
+        ]
+
+    @property
+    def tracebacks(self) -> list[str]:
+        """Those of the failures that are bugs of ours. Reads the source's files: not in virtual time."""
+        return [bug if isinstance(bug, str) else traceback_of(bug) for bug in self._bugs]
 
 
 def _how_ended(code: int | None) -> str:

@@ -10,12 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from checker.conviction import Certainty, Conviction, Owed, convict, of_findings, of_history
-from checker.conviction.fences import fence_breaches
+from checker.conviction import Certainty, Conviction, Owed, convict
 from checker.conviction.owed import PPM
-from checker.conviction.said import of_breach
-from checker.oracles import fencing
-from checker.oracles.result import OracleOutcome
 from targets.catalog import find
 
 if TYPE_CHECKING:
@@ -53,12 +49,8 @@ def convicted(
     rules = owed(plan)
     if rules is None or not timelines:
         return ()
-    incidents = of_history(violation, timelines) if violation is not None else []
-    said = convict(timelines, rules, [*incidents, *of_findings(oracles, timelines)])
-    if any(told.kind == fencing.KIND and told.outcome is OracleOutcome.VIOLATION for told in oracles):
-        known = (each for each in said if each.certainty is not Certainty.UNKNOWN)
-        said = (*known, *map(of_breach, fence_breaches(timelines)))
     catalog = find(plan.target).mistakes
+    said = convict(timelines, rules, violation=violation, oracles=oracles)
     return tuple(_of_the_catalog(each, catalog) for each in said)
 
 
@@ -74,13 +66,41 @@ def rules_of(convictions: Iterable[Conviction]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(certain))
 
 
-def only_known(told: Mapping[str, Any], known: Collection[str]) -> bool:
-    """Tell of a verdict's JSON whether all that was convicted are rules that are known to be broken.
+def broken_by(told: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
+    """Return the rules of each conviction that a verdict's JSON has."""
+    return tuple(tuple(each["rules"]) for each in told["convictions"])
+
+
+def only_known(broken: Iterable[Collection[str]], known: Collection[str]) -> bool:
+    """Tell of convictions, by their rules, whether all are of rules that are known to be broken.
 
     A conviction that cannot name its rule is of none that is known.
     """
-    broken = [set(each["rules"]) for each in told["convictions"]]
-    return bool(broken) and all(rules and rules <= set(known) for rules in broken)
+    each = [set(rules) for rules in broken]
+    return bool(each) and all(rules and rules <= set(known) for rules in each)
+
+
+def why_not_known(broken: Iterable[Collection[str]], known: Collection[str]) -> str | None:
+    """Say of a violation, by its convictions, what of it is known and what is not.
+
+    None where all of it is, or nothing is known at all.
+    """
+    broken = tuple(broken)
+    if not known or only_known(broken, known):
+        return None
+    rules = tuple(dict.fromkeys(rule for each in broken for rule in each))
+    seen = [rule for rule in rules if rule in known]
+    others = [rule for rule in rules if rule not in known]
+    if not rules:
+        return "no rule is convicted"
+    if not seen:
+        return f"{_are(others)} not known"
+    return f"{_are(seen)} known, " + (f"{_are(others)} not" if others else "and the rest has no rule")
+
+
+def _are(rules: Sequence[str]) -> str:
+    listed = " and ".join(filter(None, (", ".join(rules[:-1]), rules[-1])))
+    return f"{listed} {'is' if len(rules) == 1 else 'are'}"
 
 
 def as_json(convictions: Sequence[Conviction]) -> dict[str, Any]:

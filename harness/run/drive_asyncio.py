@@ -14,10 +14,11 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Final
 
+from harness.bugs import traceback_of
 from harness.store.errors import StoreError
 from nemesis import means
 from nemesis.ports import Happened, Heal, Inject, StatusSeen
-from targets.cluster import ProcessState
+from targets.cluster import ProcessState, TargetError
 from targets.session import Answered, Close, Closed, Open, Opened, Refused, SessionInput, Transmit
 from targets.trueclock import raw_ns
 
@@ -121,6 +122,8 @@ class Drive:
         self._dials: dict[int, asyncio.Task[None]] = {}
         self._polled: set[str] = set()
         self._orders: dict[int, asyncio.Task[None]] = {}
+        self._boots: dict[str, int] = {}
+        self._boots_before: dict[int, dict[str, int]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ns = 0
         self._flushing = False
@@ -245,6 +248,8 @@ class Drive:
         finally:
             self._polled.discard(node)
         if status is not None:
+            if status.boot is not None:
+                self._boots[node] = status.boot
             self._story.status(status, self.now_ns())
             self._feed(StatusSeen(status))
         elif self._cluster.state(node) is ProcessState.STOPPED:
@@ -264,8 +269,10 @@ class Drive:
             await asyncio.wait((before,))
         healing = isinstance(order, Heal)
         if healing:
-            verification = await means.heal(self._cluster, order.fault, peers=self._peers)
+            boots = self._boots_before.get(order.id, {})
+            verification = await means.heal(self._cluster, order.fault, peers=self._peers, boots=boots)
         else:
+            self._boots_before[order.id] = self._boots.copy()
             verification = await means.inject(self._cluster, order.fault)
         self._feed(Happened(order.id, verification, healed=healing))
 
@@ -280,8 +287,12 @@ class Drive:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
+            if isinstance(error, TargetError):  # the target's own sentence
+                self._feed(Broken(str(error)))
+                return
             log.error("event=task-failed error=%r", error)
-            self._feed(Broken(f"the driver broke: {error!r}"))
+            broke = f"the driver broke: {error!r}"
+            self._feed(Broken(broke, traceback=traceback_of(error)))
 
     async def _close(self) -> None:
         if self._timer is not None:

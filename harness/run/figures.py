@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from itertools import pairwise
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from checker.events import EventType
+from harness.report.faults import held, shape_of
 from harness.report.view import FaultCount, ReadPathCount
 from nemesis.faults import Standing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from checker.operations import History
     from nemesis.machine import Injected, InjectionRecord
 
@@ -27,7 +26,7 @@ def by_outcome(history: History) -> dict[str, dict[str, int]]:
     return {f: dict(ends) for f, ends in sorted(counts.items())}
 
 
-def reads_by_path(history: History) -> tuple[ReadPathCount, ...]:
+def reads_by_path(history: History) -> dict[str, ReadPathCount]:
     """Return how many reads each path answered, and the median time from call to return."""
     times_ns: dict[str, list[int]] = defaultdict(list)
     for operation in history:
@@ -36,10 +35,10 @@ def reads_by_path(history: History) -> tuple[ReadPathCount, ...]:
             continue
         if operation.outcome is EventType.OK and operation.return_ns is not None:
             times_ns[served.path.value].append(operation.return_ns - operation.call_ns)
-    return tuple(
-        ReadPathCount(path=path, reads=len(spent), p50_ns=round(median(spent)))
+    return {
+        path: ReadPathCount(reads=len(spent), p50_ns=round(median(spent)))
         for path, spent in sorted(times_ns.items())
-    )
+    }
 
 
 def largest_stall(history: History, load_ns: tuple[int, int]) -> tuple[int, int] | None:
@@ -54,35 +53,21 @@ def largest_stall(history: History, load_ns: tuple[int, int]) -> tuple[int, int]
     return max(((later - mark, mark) for mark, later in pairwise(marks)), default=None)
 
 
-def fault_counts(record: InjectionRecord) -> tuple[FaultCount, ...]:
+def fault_counts(record: InjectionRecord) -> dict[str, FaultCount]:
     """Return every kind of fault with how often it took hold, and what it did."""
     kinds: dict[str, list[Injected]] = defaultdict(list)
     for fault in record.faults:
         kinds[fault.fault.kind].append(fault)
-    return tuple(_count(kind, faults) for kind, faults in sorted(kinds.items()))
+    return {kind: _count(faults) for kind, faults in sorted(kinds.items())}
 
 
-def fault_json(counts: Iterable[FaultCount]) -> dict[str, Any]:
-    """Return the counts for ``--json``."""
-    return {
-        count.kind: {
-            "installed": count.installed,
-            "skipped": count.skipped,
-            "unknown": count.unknown,
-            "did": count.did,
-        }
-        for count in counts
-    }
-
-
-def _count(kind: str, faults: list[Injected]) -> FaultCount:
+def _count(faults: list[Injected]) -> FaultCount:
     standings = Counter(fault.standing or Standing.UNKNOWN for fault in faults)
     return FaultCount(
-        kind=kind,
         installed=standings[Standing.INSTALLED],
         skipped=standings[Standing.SKIPPED],
         unknown=standings[Standing.UNKNOWN],
-        did=_did([fault for fault in faults if fault.standing is Standing.INSTALLED]),
+        did=_did([*held(faults)]),
     )
 
 
@@ -102,14 +87,7 @@ def _did(installed: list[Injected]) -> str:
 
 
 def _words(fault: Injected) -> list[str]:
-    shape = getattr(fault.fault, "shape", None)
+    shape = shape_of(fault.fault)
     if shape is not None:
-        return [str(shape)]
-    return [_role(fault.roles, node) for node in fault.fault.concerned]
-
-
-def _role(roles: Mapping[str, str], node: str) -> str:
-    """Return what a node was, whether the record names roles by node or nodes by role."""
-    if node in roles:
-        return roles[node]
-    return next((role for role, holder in roles.items() if holder == node), node)
+        return [shape]
+    return [fault.roles.get(node, node) for node in fault.fault.concerned]

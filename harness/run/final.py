@@ -2,8 +2,10 @@
 
 They turn what is left undecided into proof: a write that was acknowledged and lost is seen here at the
 latest. A node that may not answer from its own lease (a follower) is asked a second time through
-ReadIndex; one that answers neither way is given up after `TRIES`, for a final read asserts nothing by
-failing.
+ReadIndex; one that answers neither way is given up after `TRIES`: a final read asserts nothing by
+failing, and on a network that loses messages some do. A node that answers none of them, not even with
+a refusal, is *silent*: nobody has looked at it, and its run does not pass. A key that no node answered
+for is *unseen*: what was acknowledged there may be lost.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 TRIES: Final = 4
 PAUSE_NS: Final = 50_000_000  # between two tries of one read
+EACH_MAX_NS: Final = 10_000_000
+"""What each of them adds to the time they have: of a long load at full rate there are thousands."""
 
 
 class FinalRead(msgspec.Struct, frozen=True):
@@ -43,9 +47,16 @@ class FinalReads:
     def __init__(self, keys: Sequence[str], nodes: Sequence[str], now_ns: int) -> None:
         self._owed = deque(FinalRead(key, node, now_ns) for key in keys for node in nodes)
         self.given_up = 0
+        self.silent = frozenset(read.node for read in self._owed)
+        self._unseen = dict.fromkeys(keys)
 
     def __len__(self) -> int:
         return len(self._owed)
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """The keys that no node told the value of."""
+        return tuple(self._unseen)
 
     @property
     def due_ns(self) -> int | None:
@@ -55,6 +66,14 @@ class FinalReads:
     def take(self, now_ns: int) -> FinalRead | None:
         """Return the next read to invoke, if one is due."""
         return self._owed.popleft() if self._owed and self._owed[0].due_ns <= now_ns else None
+
+    def heard(self, node: str) -> None:
+        """Note that a node is there, whatever it says."""
+        self.silent -= {node}
+
+    def read(self, key: str) -> None:
+        """Note that a node told the value of a key."""
+        self._unseen.pop(key, None)
 
     def failed(self, read: FinalRead, now_ns: int) -> None:
         """Put a read that failed back in line, or give it up."""

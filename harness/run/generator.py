@@ -1,8 +1,7 @@
 """What the clients do next: the workload, as a pure machine.
 
-It is asked when a *slot* (one seat at the cluster, taken by one process after another) may go on and
-with what; it is told how every operation ended. It reads no clock and draws integers from the one
-`random.Random` it was given.
+It is asked when a *slot* (`slots`) may go on and with what; it is told how every operation ended. It
+reads no clock.
 
 The mix is what makes a stale read visible:
 
@@ -13,30 +12,24 @@ The mix is what makes a stale read visible:
 * a cas starts from the value last seen under its key, so that it often succeeds;
 * keys retire: see `Keys`.
 
-A refused operation is tried again only after `RETRY_NS`, which keeps pinned readers as dense as a
-stale window is short without letting them spin.
+A refused operation is tried again only after `RETRY_NS`, which keeps pinned readers as dense as a stale
+window is short.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
-
-import msgspec
+from typing import TYPE_CHECKING, Any
 
 from checker.events import MISMATCH, EventType, ReadPath
-from targets.clock import MS, SECOND
 from targets.session import Call
 
-from .keys import Keys
+from .slots import RETRY_NS, Seat, Slots, Workload
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from random import Random
 
     from targets.session import Completion
-
-RETRY_NS: Final = 20 * MS
 
 
 class Kind(StrEnum):
@@ -48,66 +41,32 @@ class Kind(StrEnum):
     CAS = "cas"
 
 
-class Workload(msgspec.Struct, frozen=True, kw_only=True):
-    """The knobs. ``rate_per_s`` 0 is as fast as it goes; ``readindex_one_in`` 0 forces no read."""
-
-    nodes: tuple[str, ...]
-    clients: int
-    keys: int
-    rate_per_s: int
-    key_operations_max: int = 300
-    readindex_one_in: int = 0
-
-
-class Seat(msgspec.Struct):
-    """One slot: its kind, the node it asks now, and when it may go on."""
+class Worker(Seat):
+    """One slot of its kind."""
 
     kind: Kind
-    node: str
-    due_ns: int
 
 
-class Generator:
+class Generator(Slots[Worker]):
     """The workload in motion."""
 
     def __init__(self, workload: Workload, rng: Random) -> None:
-        self._workload = workload
-        self._rng = rng
-        self._interval_ns = (
-            workload.clients * SECOND // workload.rate_per_s if workload.rate_per_s else 0
-        )
-        self._last_value = 0
-        self._keys = Keys(workload.keys, operations_max=workload.key_operations_max)
+        super().__init__(workload, rng)
+        self._readindex_one_in = workload.readindex_one_in
         self._seen: dict[str, Any] = {}
         self.seats = tuple(
-            Seat(kind, node, rng.randrange(self._interval_ns + 1))
+            Worker(node, rng.randrange(self._interval_ns + 1), kind)
             for kind, node in seating(workload, rng)
         )
-
-    @property
-    def keys(self) -> Sequence[str]:
-        """Every key ever used."""
-        return self._keys.ever
-
-    def start(self, now_ns: int) -> None:
-        """Begin at ``now_ns``: the seats are staggered over one interval from here."""
-        for seat in self.seats:
-            seat.due_ns += now_ns
-
-    def due_ns(self, slot: int) -> int:
-        """When the slot may go on."""
-        return self.seats[slot].due_ns
 
     def next(self, slot: int, now_ns: int) -> tuple[Call, str]:
         """Draw the slot's next operation and the node to ask."""
         seat = self.seats[slot]
         if self._interval_ns:
-            jitter_percent = 50 + self._rng.randrange(101)
             kept_up = now_ns - seat.due_ns < self._interval_ns  # else what was missed stays missed
             since_ns = seat.due_ns if kept_up else now_ns
-            seat.due_ns = since_ns + self._interval_ns * jitter_percent // 100
-        key = self._keys.draw(self._rng)
-        self._keys.count(key)
+            seat.due_ns = since_ns + self._gap_ns()
+        key = self._key()
         match seat.kind:
             case Kind.WRITER:
                 return Call("write", key, self._unique()), seat.node
@@ -143,21 +102,8 @@ class Generator:
             self._keys.acknowledged(call.key)
 
     def _path(self) -> ReadPath | None:
-        one_in = self._workload.readindex_one_in
+        one_in = self._readindex_one_in
         return ReadPath.READINDEX if one_in and not self._rng.randrange(one_in) else None
-
-    def _after(self, node: str) -> str:
-        nodes = self._workload.nodes
-        return nodes[(nodes.index(node) + 1) % len(nodes)]
-
-    def _unique(self) -> int:
-        self._last_value += 1
-        return self._last_value
-
-
-def seats_min(nodes: int) -> int:
-    """How many clients it takes: a reader pinned to every node, a writer, a roamer and a cas."""
-    return nodes + 3
 
 
 def seating(workload: Workload, rng: Random) -> tuple[tuple[Kind, str], ...]:

@@ -7,39 +7,35 @@ ever spoken of as a violation. A hearing that is interrupted keeps what was said
 the rest that nobody looked, not that nothing was there.
 
 A *pass* asks for more than no violation: every claim of the policy was exercised, every step of a
-schedule that was aimed or given was done, and the harness itself was fit to observe.
+schedule that was aimed or given was done, every node was there to be read back, and the harness itself
+was fit to observe.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from checker import Budget, MalformedHistory, Report, check, formats
-from checker import exercised as exercising
 from checker.conviction import Conviction
 from checker.errors import CheckerError
 from checker.evidence_lines import gather, missed
-from checker.operations import History, Operation
-from checker.oracles.availability import READS
-from checker.oracles.judge import Declared
-from checker.oracles.judge import judge as judge_evidence
-from checker.oracles.result import OracleOutcome, OracleResult
+from checker.operations import History
+from checker.oracles.availability import WRITES
+from checker.oracles.result import OracleResult, violations
 from checker.timeline import Timelines
-from checker.timeline import build as build_timelines
 from checker.verdict import Outcome as CheckOutcome
+from harness.bugs import traceback_of
 from harness.memory import held_bytes
 from harness.outcome import Outcome, worst
-from harness.plan.plan import Load, ScheduleFrom
-from harness.report import checked
-from targets.catalog import find
+from harness.plan.plan import ScheduleFrom
+from harness.report.claims import ALLOWED
 
-from .convicted import convicted
-from .workloads import claims_of, model_of
+from .testimony import Testimony, declared
+from .workloads import model_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -47,15 +43,19 @@ if TYPE_CHECKING:
     from checker.evidence import EvidenceLine
     from harness.plan.plan import Plan
 
-AVAILABLE_AGAIN_E = 5  # reads and writes are back within so many election timeouts of the heal
+
+KEYS_TOLD_MAX: Final = 10
 
 
 class Seen(msgspec.Struct, kw_only=True):
     """What the run itself knows, besides its files. Times from the origin.
 
-    ``leaders`` is how many terms were seen to have one, by asking the nodes now and then; ``unharmed``
-    why no fault took hold although some were made; ``calm_ns`` the spans in which faults left a majority
-    in peace, where availability is required.
+    ``leaders`` is how many terms were seen to have one, by asking the nodes now and then;
+    ``interrupted`` what cut the run short, ``given_up`` what ended its check; ``unharmed`` why no fault
+    took hold; ``silent`` the nodes with a part in the healed cluster that answered no final read, and
+    ``unseen`` the keys that none told the value of; ``calm_ns`` the spans in which faults left a
+    majority in peace, where availability is required; ``tracebacks`` those of what broke here, which
+    are for whoever mends it.
     """
 
     leaders: int = 0
@@ -63,25 +63,32 @@ class Seen(msgspec.Struct, kw_only=True):
     healed_ns: int | None = None
     calm_ns: tuple[tuple[int, int], ...] = ()
     interrupted: str | None = None
+    given_up: str | None = None
     unreliable: str | None = None
     failures: list[str] = []
+    tracebacks: list[str] = []
     missed: list[str] = []
     unharmed: str | None = None
+    silent: list[str] = []
+    unseen: list[str] = []
     notes: list[str] = []
 
 
 class Judgement(msgspec.Struct, kw_only=True):
     """What all judges said. ``causes`` says why the outcome is no pass, by outcome.
 
-    ``complete`` is whether every judge was heard; without it, what is missing was not looked for.
+    ``witnessed`` is what speaks against a pass and no file of the run shows, so that whoever judges them
+    again has to be told. ``complete`` is whether every judge was heard; without it, what is missing was
+    not looked for.
     """
 
     outcome: Outcome
     causes: dict[Outcome, list[str]]
+    witnessed: dict[Outcome, list[str]]
     history: History | None
     report: Report | None
     timelines: Timelines | None
-    oracles: list[OracleResult]
+    oracles: tuple[OracleResult, ...]
     exercised: dict[str, int]
     convictions: tuple[Conviction, ...] = ()
     notes: list[str]
@@ -100,24 +107,7 @@ class Judgement(msgspec.Struct, kw_only=True):
             return None
         if self.report is not None and self.report.violation is not None:
             return str(self.report.violation.kind)
-        broken = (told for told in self.oracles if told.outcome is OracleOutcome.VIOLATION)
-        return next((told.kind for told in broken), None)
-
-
-def declared(
-    plan: Plan, *, healed_ns: int | None, calm_ns: tuple[tuple[int, int], ...] = ()
-) -> Declared:
-    """Return what the oracles hold a run of this plan to; ``healed_ns`` None if no one knows."""
-    mode = find(plan.target).modes[plan.policy]
-    return Declared(
-        nodes=plan.node_names,
-        drift_ppm=plan.drift_ppm,
-        owes=mode.owes,
-        healed_ns=healed_ns,
-        calm_ns=calm_ns,
-        resume_within_ns=AVAILABLE_AGAIN_E * plan.election_ns,
-        availability_required="availability" in plan.require,
-    )
+        return next((told.kind for told in violations(self.oracles)), None)
 
 
 def judge(plan: Plan, history: bytes | None, evidence: Mapping[str, bytes], seen: Seen) -> Judgement:
@@ -132,16 +122,13 @@ class Hearing:
 
     def __init__(self, plan: Plan, seen: Seen) -> None:
         self.plan = plan
-        self.claims = claims_of(plan)
         self.seen = seen
+        self.testimony = Testimony(plan, declared(plan, healed_ns=seen.healed_ns, calm_ns=seen.calm_ns))
         self.causes: dict[Outcome, list[str]] = {}
+        self.witnessed: dict[Outcome, list[str]] = {}
         self.notes = list(seen.notes)
         self.history: History | None = None
         self.report: Report | None = None
-        self.timelines: Timelines | None = None
-        self.oracles: list[OracleResult] = []
-        self.exercised: dict[str, int] = {}
-        self.convictions: tuple[Conviction, ...] = ()
         self.load_s = 0.0
         self.complete = False
         self._checking = False
@@ -149,6 +136,11 @@ class Hearing:
 
     def _because(self, outcome: Outcome, cause: str) -> None:
         self.causes.setdefault(outcome, []).append(cause)
+
+    def _witness(self, outcome: Outcome, cause: str) -> None:
+        """Enter a cause that the run alone could see."""
+        self._because(outcome, cause)
+        self.witnessed.setdefault(outcome, []).append(cause)
 
     def hear_files(self, history: bytes | None, evidence: Mapping[str, bytes]) -> None:
         """Hear every judge of a run's files."""
@@ -159,14 +151,14 @@ class Hearing:
     def hear_recorded(self, history: History, evidence: Iterable[EvidenceLine]) -> None:
         """Hear every judge of a run that is still in memory; lines of one node come in their order."""
         self.history = history
-        self.hear("the evidence", lambda: self._lay(evidence))
+        self.hear("the evidence", lambda: self._lay(evidence, missing=()))
         self._hear_all()
 
     def _hear_all(self) -> None:
         self.hear("the checker", self._check)
         self.hear("the oracles", self._hear_oracles)
         self.hear("the rules", self._convict)
-        self.hear("the count of what was exercised", self._count)
+        self.hear("the count of what was exercised", lambda: self.testimony.count(self.history))
         self.complete = True
 
     def hurry(self) -> bool:
@@ -188,6 +180,7 @@ class Hearing:
         except CheckerError as error:
             self._because(Outcome.HARNESS_FAILURE, f"{who}: {error}")
         except Exception as error:  # noqa: BLE001 - isolated: the other judges are still heard
+            self.seen.tracebacks.append(traceback_of(error))
             self._because(Outcome.HARNESS_FAILURE, f"{who} broke: {error!r}")
 
     def _read(self, data: bytes | None) -> None:
@@ -201,13 +194,13 @@ class Hearing:
     def _read_evidence(self, evidence: Mapping[str, bytes]) -> None:
         gathered = gather(evidence, nodes=self.plan.node_names)
         self.notes.extend(gathered.notes)
-        if gathered.missing:
-            self._because(Outcome.UNKNOWN, missed(gathered.missing))
-        self._lay(gathered.lines)
+        self._lay(gathered.lines, missing=gathered.missing)
 
-    def _lay(self, lines: Iterable[EvidenceLine]) -> None:
-        origin_ns = self.history.header.origin_ns if self.history and self.history.header else 0
-        self.timelines = build_timelines(lines, origin_ns=origin_ns)
+    def _lay(self, lines: Iterable[EvidenceLine], *, missing: tuple[str, ...]) -> None:
+        self.testimony.lay(lines, self.history)
+        nodes = dict.fromkeys((*missing, *self.testimony.missing(self.history)))
+        if nodes:
+            self._because(Outcome.UNKNOWN, missed(tuple(nodes)))
 
     def _check(self) -> None:
         if self.history is None:
@@ -243,80 +236,80 @@ class Hearing:
                 pass
 
     def _hear_oracles(self) -> None:
-        if self.history is None or self.timelines is None:
-            return
-        owed = declared(self.plan, healed_ns=self.seen.healed_ns, calm_ns=self.seen.calm_ns)
-        self.oracles = list(judge_evidence(list(self.history), self.timelines, owed))
-        for result in self.oracles:
-            if result.outcome is OracleOutcome.VIOLATION:
-                said = result.findings[0].sentence if result.findings else result.kind
-                self._because(Outcome.VIOLATION, f"{result.name}: {said}")
+        self.testimony.hear_oracles(self.history)
+        for proof in self.testimony.proofs:
+            self._because(Outcome.VIOLATION, f"{proof.name}: {proof.sentence}")
+        for cause in self.testimony.unheard(self.history):
+            self._because(Outcome.UNKNOWN, cause)
 
     def _convict(self) -> None:
-        found = self.report.violation if self.report is not None else None
-        self.convictions = convicted(self.plan, found, self.oracles, self.timelines)
-
-    def _count(self) -> None:
-        if self.history is None or self.timelines is None:
-            return
-        counts = exercising.count(self.history, self.timelines)
-        self.exercised = {claim: counts.get(claim, 0) for claim in self.claims}
+        self.testimony.convict(self.report.violation if self.report is not None else None)
 
     def conclude(self) -> Judgement:
         """Return what all of it comes to."""
         for failure in self.seen.failures:
             sentence, *story = failure.splitlines()  # a node's last words, for instance
-            self._because(Outcome.HARNESS_FAILURE, sentence)
+            self._witness(Outcome.HARNESS_FAILURE, sentence)
             self.notes.extend(story)
         if self.seen.interrupted is not None:
-            self._because(Outcome.INTERRUPTED, self.seen.interrupted)
+            self._witness(Outcome.INTERRUPTED, self.seen.interrupted)
+        if self.seen.given_up is not None:
+            self._because(Outcome.INTERRUPTED, self.seen.given_up)
         if self.seen.unreliable is not None:
-            self._because(Outcome.UNKNOWN, self.seen.unreliable)
-        for cause in self._not_exercised():
-            self._because(Outcome.NOT_EXERCISED, cause)
+            self._witness(Outcome.UNKNOWN, self.seen.unreliable)
+        if self.seen.silent:
+            nodes = ", ".join(self.seen.silent)
+            unknown = f"{nodes} answered no final read: nobody knows what would have shown there"
+            self._witness(Outcome.UNKNOWN, unknown)
+        if acknowledged := self._unseen_writes():
+            unknown = (
+                f"no node answered a final read of {_listed(acknowledged)}, where writes were"
+                " acknowledged: nobody knows whether they are still there"
+            )
+            self._witness(Outcome.UNKNOWN, unknown)
+        self._not_exercised()
         if "not-exercised" in self.plan.allow:
             allowed = self.causes.pop(Outcome.NOT_EXERCISED, [])
-            self.notes.extend(f"not exercised, which was allowed: {cause}" for cause in allowed)
+            self.witnessed.pop(Outcome.NOT_EXERCISED, None)
+            self.notes.extend(f"{ALLOWED}: {cause}" for cause in allowed)
         return Judgement(
             outcome=worst(self.causes),
             causes=self.causes,
+            witnessed=self.witnessed,
             history=self.history,
             report=self.report,
-            timelines=self.timelines,
-            oracles=self.oracles,
-            exercised=self.exercised,
-            convictions=self.convictions,
+            timelines=self.testimony.timelines,
+            oracles=self.testimony.oracles,
+            exercised=self.testimony.exercised,
+            convictions=self.testimony.convictions,
             notes=self.notes,
             load_s=self.load_s,
             complete=self.complete,
         )
 
-    def _claimant(self) -> str:
-        """Return who makes the claims, for a sentence about them."""
-        load = self.plan.workload
-        beside = "" if load is Load.REGISTER else f" under workload {load}"
-        return f"policy {self.plan.policy}{beside} claims"
+    def _unseen_writes(self) -> list[str]:
+        """Return the keys with acknowledged writes that nobody could read back in the end."""
+        if not self.seen.unseen or self.history is None:
+            return []
+        written = {each.key for each in self.history if each.f in WRITES and each.known}
+        return [key for key in self.seen.unseen if key in written]
 
-    def _not_exercised(self) -> list[str]:
-        causes: list[str] = []
+    def _not_exercised(self) -> None:
+        drawn = self.plan.schedule_from is ScheduleFrom.SEED
+        seen = [] if drawn else list(self.seen.missed)
+        seen += [] if self.seen.unharmed is None else [self.seen.unharmed]
+        if seen:
+            self.witnessed[Outcome.NOT_EXERCISED] = seen
         if not self.complete:
-            return causes  # nobody looked
-        if self.plan.schedule_from is ScheduleFrom.SEED:
-            self.notes.extend(self.seen.missed)
-        else:
-            causes.extend(self.seen.missed)
-        idle = [claim for claim in self.claims if not self.exercised.get(claim)]
-        if idle:
-            causes.append(f"{self._claimant()} {', '.join(idle)}, and this run had none")
-        if self.seen.unharmed is not None:
-            causes.append(self.seen.unharmed)
-        if self.history is not None and self.history and not any(map(_is_read, self.history)):
-            causes.append("no read was answered, so there was nothing that could have been stale")
-        return causes
+            return  # nobody looked at the rest
+        self.notes.extend(self.seen.missed if drawn else ())
+        for cause in (*seen, *self.testimony.idle(self.history)):
+            self._because(Outcome.NOT_EXERCISED, cause)
 
 
-def _is_read(operation: Operation) -> bool:
-    return operation.f in READS and operation.known
+def _listed(keys: list[str]) -> str:
+    more = len(keys) - KEYS_TOLD_MAX
+    return ", ".join(keys[:KEYS_TOLD_MAX]) + (f" and {more} more" if more > 0 else "")
 
 
 def failed(judged: Judgement, cause: str) -> Judgement:
@@ -326,11 +319,6 @@ def failed(judged: Judgement, cause: str) -> Judgement:
     return msgspec.structs.replace(judged, outcome=worst(causes), causes=causes)
 
 
-def words_of_keys(report: Report | None) -> dict[str, int]:
-    """Return how many keys ended how."""
-    return dict(Counter(checked.key_word(key) for key in report.keys)) if report is not None else {}
-
-
-def oracle_json(oracles: list[OracleResult]) -> dict[str, Any]:
+def oracle_json(oracles: Iterable[OracleResult]) -> dict[str, Any]:
     """Return what the oracles said, by name, for ``--json`` and verdict.json."""
     return {result.name: msgspec.to_builtins(result, enc_hook=str, str_keys=True) for result in oracles}

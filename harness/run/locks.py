@@ -20,26 +20,20 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
 from checker.events import EventType
-from targets.clock import SECOND
 from targets.session import Call
 
-from .generator import RETRY_NS, Kind
-from .keys import Keys
+from .slots import PROBED, RETRY_NS, Seat, Slots
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from random import Random
 
     from targets.session import Completion
 
-    from .generator import Workload
+    from .slots import Workload
 
 WRITES_MAX: Final = 4  # under one grant
 STOPPED_ONE_IN: Final = 6
-PROBED: Final = "probe"  # the key of probes, which hold no lock
 LOST: Final = frozenset({"FENCED", "EXPIRED", "NOT_HELD"})
 """Codes that tell a contender that it holds nothing."""
 
@@ -52,11 +46,9 @@ class Step(StrEnum):
     RELEASE = "release"
 
 
-class Contender(msgspec.Struct):
+class Contender(Seat):
     """One slot that is no reader's; ``renewed_ns`` is when, as it sees it, its session was renewed."""
 
-    node: str
-    due_ns: int
     step: Step = Step.ACQUIRE
     session: str = ""
     key: str = ""
@@ -65,55 +57,29 @@ class Contender(msgspec.Struct):
     renewed_ns: int = 0
 
 
-class Reader(msgspec.Struct):
+class Reader(Seat):
     """One slot that reads at its node all day."""
 
-    node: str
-    due_ns: int
-    kind: Kind = Kind.READER
 
+class Locks(Slots[Reader | Contender]):
+    """The workload in motion."""
 
-class Locks:
-    """The workload in motion; the same calls as `harness.run.generator.Generator`."""
-
-    def __init__(self, workload: Workload, rng: Random, *, ttl_ns: int) -> None:
-        self._rng = rng
-        self._nodes = workload.nodes
-        self._ttl_ns = ttl_ns
-        self._interval_ns = (
-            workload.clients * SECOND // workload.rate_per_s if workload.rate_per_s else 0
-        )
-        self._keys = Keys(workload.keys, operations_max=workload.key_operations_max)
-        self._last_value = 0
+    def __init__(self, workload: Workload, rng: Random) -> None:
+        super().__init__(workload, rng)
+        self._ttl_ns = workload.ttl_ns
         self._last_session = 0
         readers = [Reader(node, self._gap_ns()) for node in workload.nodes]
         contenders = [
             Contender(workload.nodes[seat % len(workload.nodes)], self._gap_ns())
             for seat in range(workload.clients - len(readers))
         ]
-        self.seats: tuple[Reader | Contender, ...] = (*readers, *contenders)
-
-    @property
-    def keys(self) -> Sequence[str]:
-        """Every key ever used."""
-        return self._keys.ever
-
-    def start(self, now_ns: int) -> None:
-        """Begin at ``now_ns``."""
-        for seat in self.seats:
-            seat.due_ns += now_ns
-
-    def due_ns(self, slot: int) -> int:
-        """When the slot may go on."""
-        return self.seats[slot].due_ns
+        self.seats = (*readers, *contenders)
 
     def next(self, slot: int, now_ns: int) -> tuple[Call, str]:
         """Draw the slot's next operation and the node to ask."""
         seat = self.seats[slot]
         if isinstance(seat, Reader):
-            key = self._keys.draw(self._rng)
-            self._keys.count(key)
-            return Call("read", key), seat.node
+            return Call("read", self._key()), seat.node
         return self._go_on(seat, now_ns), seat.node
 
     def _go_on(self, seat: Contender, now_ns: int) -> Call:
@@ -122,8 +88,7 @@ class Locks:
                 if not seat.session:
                     self._last_session += 1
                     seat.session = f"s{self._last_session}"
-                    seat.key = self._keys.draw(self._rng)
-                    self._keys.count(seat.key)
+                    seat.key = self._key()
                 seat.renewed_ns = now_ns
                 return Call("acquire", seat.key, [seat.session, self._ttl_ns])
             case Step.WRITE if now_ns - seat.renewed_ns > self._ttl_ns // 3:
@@ -187,13 +152,3 @@ class Locks:
     def _leave(self, seat: Contender) -> None:
         """Think no more of a lock, nor of its session; the next one is another."""
         seat.step, seat.session = Step.ACQUIRE, ""
-
-    def _gap_ns(self) -> int:
-        return self._interval_ns * (50 + self._rng.randrange(101)) // 100
-
-    def _after(self, node: str) -> str:
-        return self._nodes[(self._nodes.index(node) + 1) % len(self._nodes)]
-
-    def _unique(self) -> int:
-        self._last_value += 1
-        return self._last_value

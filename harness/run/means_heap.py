@@ -23,9 +23,9 @@ def inject(cluster: SimCluster, fault: Fault) -> Verification:
     if isinstance(fault, LinksFault):
         return links.inject(cluster, fault)
     means = MEANS[type(fault)]
-    reason = means.impossible(cluster, fault)
-    if reason is not None:
-        return skipped(reason)
+    impossible = means.impossible(cluster, fault)
+    if impossible is not None:
+        return impossible
     before = {node: cluster.status(node) for node in fault.nodes} if means.told else {}
     for node in fault.nodes:
         means.make(cluster, fault, node)

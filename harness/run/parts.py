@@ -1,13 +1,11 @@
-"""The parts of a run that every driver drives, made from its plan, and what is known when it is over."""
+"""The parts of a run that every driver drives, made from its plan."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from harness.plan.plan import ScheduleFrom
 from harness.plan.schedules import of_plan
 from nemesis import Machine
-from nemesis.faults import Standing
 from targets.cluster import Delayed, Link, LinkState, Open
 
 from .conductor import Conductor
@@ -18,10 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from harness.plan.plan import Plan
-    from nemesis.machine import InjectionRecord
     from targets.session import Session
-
-    from .judge import Seen
 
 READY_MAX_E: Final = 30
 HEAL_MAX_E: Final = 20
@@ -56,42 +51,6 @@ def peer_links(nodes: Sequence[str]) -> Iterator[Link]:
 def peer_state(plan: Plan) -> LinkState:
     """Return how a link between two nodes is when nothing is done to it."""
     return Delayed(plan.peer_delay_ns) if plan.peer_delay_ns else Open()
-
-
-def observe(seen: Seen, conductor: Conductor) -> None:
-    """Enter what the conductor knows of the run into ``seen``."""
-    seen.leaders = len(conductor.leaders)
-    seen.load_ns = conductor.load_ns
-    seen.healed_ns = conductor.recovery.healed_ns
-    seen.interrupted = conductor.interrupted
-    seen.failures.extend(conductor.failures)
-    seen.missed.extend(note.text for _, note in conductor.notes if note.missed)
-    if conductor.unsettled:
-        seen.notes.append("the cluster did not settle after the heal in time")
-    if conductor.unread:
-        reads = "1 final read was" if conductor.unread == 1 else f"{conductor.unread} final reads were"
-        seen.notes.append(f"{reads} not answered")
-
-
-def unharmed(plan: Plan, record: InjectionRecord) -> str | None:
-    """Return why no fault took hold although some were wanted; None if one did, or none was."""
-    if any(each.standing is Standing.INSTALLED for each in record.faults):
-        return None
-    count = len(record.faults)
-    if not count:
-        wanted = plan.faults and plan.schedule_from is ScheduleFrom.SEED
-        return f"no fault was due within {plan.time_s:g} s of load" if wanted else None
-    reason = next((each.reason for each in record.faults if each.reason), "nobody reported any")
-    return f"{'the only fault' if count == 1 else f'each of {count} faults'} took no hold: {reason}"
-
-
-def doubts(record: InjectionRecord) -> list[str]:
-    """Return, for each kind of fault of which nobody knows whether it was in force, one reason why."""
-    reasons: dict[str, str] = {}
-    for each in record.faults:
-        if each.standing is Standing.UNKNOWN and each.reason is not None:
-            reasons.setdefault(each.fault.kind, each.reason)
-    return [f"not every {kind} is known to have been in force: {why}" for kind, why in reasons.items()]
 
 
 def timing_of(plan: Plan) -> Timing:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from nemesis.ports import HealNow
 
+from .final import EACH_MAX_NS
 from .ports import Failed, Finished, Phase, Timing
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ class Phases:
         self.until_ns: int | None = None  # the bound of this phase; from the first step on
         self.load_ns: tuple[int, int] | None = None
         self.unread = 0
+        self.silent: frozenset[str] = frozenset()
+        self.unseen: tuple[str, ...] = ()
         self.unsettled = False
         self._timing = timing
         self._supply = supply
@@ -93,7 +96,8 @@ class Phases:
                 case Phase.DRAIN if late or not self._recorder.open:
                     yield from self._final(now_ns)
                 case Phase.FINAL if late or not (self._supply.owed or self._recorder.open):
-                    self.unread = self._supply.unread
+                    self.unread, self.silent = self._supply.unread, self._supply.silent
+                    self.unseen = self._supply.unseen
                     yield from self._finish()
                 case _:
                     pass
@@ -151,8 +155,8 @@ class Phases:
         if self._cut_short:
             yield from self._finish()
             return
-        self._enter(Phase.FINAL, now_ns + self._timing.final_max_ns)
         self._supply.read_back(self._recovery.taking_part, now_ns)
+        self._enter(Phase.FINAL, now_ns + self._timing.final_max_ns + self._supply.owed * EACH_MAX_NS)
         yield from self._seats.go_on(now_ns)
 
     def _finish(self) -> Iterator[PhaseEffect]:

@@ -98,9 +98,10 @@ class Interrupt(msgspec.Struct, frozen=True):
 
 
 class Broken(msgspec.Struct, frozen=True):
-    """The run cannot go on (a full disk, a lost target): heal and end."""
+    """The run cannot go on: heal and end. A disk is full, a target lost; of a bug, its ``traceback``."""
 
     reason: str
+    traceback: str | None = None
 
 
 ConductorInput = (
@@ -132,9 +133,16 @@ class Finished(msgspec.Struct, frozen=True):
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """Between the parts of a run: something went wrong, and the run goes on without it."""
+    """Between the parts of a run: something went wrong, and the run goes on without it.
+
+    What goes wrong again and again is of one ``kind`` (None: the reason itself), and is told once.
+    ``bug`` is the error that was a bug of ours, or its traceback where that has been read already: it
+    takes the source's files, which are out of reach in virtual time.
+    """
 
     reason: str
+    kind: str | None = None
+    bug: Exception | str | None = None
 
 
 ConductorEffect = ForProcess | AddEvent | PollStatus | Inject | Heal | Finished

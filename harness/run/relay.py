@@ -88,6 +88,9 @@ class Relay:
         """Tell the machine, once it has begun."""
         if isinstance(told, Happened):
             yield Remark(self._orders.kind(told.id), self._orders.happened(told))
+            if (bug := told.verification.bug) is not None:
+                what = f"the means of {self._orders.kind(told.id)} broke: {bug.what}"
+                yield Failed(what, bug=bug.traceback)
         if self._machine is None or self._origin_ns is None:
             return
         wanted: Iterable[NemesisEffect]
@@ -96,7 +99,8 @@ class Relay:
             wake_ns = self._machine.wake_ns
         except Exception as error:  # noqa: BLE001 - isolated: its faults are healed, the run fails
             self._machine = wake_ns = None
-            yield Failed(f"the nemesis broke at {type(told).__name__}: {error!r}")
+            what = f"the nemesis broke at {type(told).__name__}: {error!r}"
+            yield Failed(what, bug=error)
             wanted = tuple(Heal(number, fault) for number, fault in self._orders.standing.items())
         self.wake_ns = None if wake_ns is None else max(wake_ns + self._origin_ns, self._rests_ns)
         for effect in wanted:

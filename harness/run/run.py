@@ -19,7 +19,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from checker.events import Header
+from harness.bugs import traceback_of
 from harness.plan.dump import dump, to_yaml
+from harness.report.injected import schedule_of
 from harness.store import environment
 from harness.store import rundir as store
 from harness.store.errors import StoreError
@@ -32,11 +34,10 @@ from targets.cluster import Found, Imaged, Metered, TargetError
 from targets.target import Place
 from targets.trueclock import raw_ns
 
-from .calm import owed_calm
+from .conclude import conclude, doubts, unharmed
 from .drive_asyncio import Drive
-from .injected import schedule_of
 from .judge import Hearing, Seen
-from .parts import doubts, make_conductor, observe, peer_links, peer_state, unharmed
+from .parts import make_conductor, peer_links, peer_state
 from .result import RunResult, written
 from .simulate import run_simulated
 from .stop import UNCHECKED, Stop
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
 
     from harness.plan.plan import Plan
     from harness.store.rundir import RunDir
-    from nemesis import Machine
     from targets.cluster import Cluster
 
     from .conductor import Conductor
@@ -61,6 +61,8 @@ if TYPE_CHECKING:
 DESCRIPTORS = 64  # open files of a run as such
 DESCRIPTORS_LINK = 6  # the most that a link between two nodes takes, with its gate
 DESCRIPTORS_CLIENT = 3  # the same of a client
+
+CAP_LOGS_S = 1.0
 
 log = logging.getLogger(__name__)
 
@@ -88,12 +90,14 @@ def run(
         except Exception as error:
             log.exception("event=run-broke")
             course.seen.failures.append(f"the run broke: {error!r}")
+            course.seen.tracebacks.append(traceback_of(error))
         directory.release_reserve()
         directory.cap_logs()
         _save(directory, course)
         if stop.count > 1:
             say(f"healed; {UNCHECKED}")
             course.seen.notes.append(UNCHECKED)
+            course.seen.given_up = f"{stop.name} before it was checked"
             return _end(plan, course, Hearing(plan, course.seen).conclude())
         say("checking")
         return _end(plan, course, _check(plan, course, stop))
@@ -110,7 +114,6 @@ class Course:
         self.images: Mapping[str, str] = {}
         self._stop = stop
         self._say = say
-        self._machine: Machine | None = None
         self._conductor: Conductor | None = None
 
     async def run(self, cluster_of: Callable[[Plan, RunDir], Cluster]) -> None:
@@ -122,7 +125,12 @@ class Course:
         if lack is not None:
             self.seen.failures.append(lack)
             return
-        cluster = cluster_of(self.plan, self.directory)
+        try:
+            cluster = cluster_of(self.plan, self.directory)
+        except (TargetError, OSError, ValueError) as error:  # of files of ours that it is made from
+            self.seen.failures.append(f"the cluster cannot be made ready: {error}")
+            return
+        capping = asyncio.ensure_future(_cap_logs(self.directory))
         try:
             if await self._start(cluster, stopped):
                 await self._drive(cluster, stopped)
@@ -133,6 +141,7 @@ class Course:
             if isinstance(cluster, Metered) and self.seen.load_ns is not None and self._stop.count < 2:
                 await self._scrape(cluster)
             await self._end_of(cluster)
+            capping.cancel()
             self._stop.wake = None
 
     async def _scrape(self, cluster: Metered) -> None:
@@ -181,7 +190,7 @@ class Course:
     async def _drive(self, cluster: Cluster, stopped: asyncio.Event) -> None:
         plan = self.plan
         client = make_client(plan)
-        self._machine, self._conductor = make_conductor(plan, client.session)
+        machine, self._conductor = make_conductor(plan, client.session)
         conductor = self._conductor
         origin_ns = raw_ns()
         header = Header(run=self.directory.name, origin_ns=origin_ns, model=model_of(self.plan))
@@ -205,28 +214,18 @@ class Course:
         finally:
             watch.stop()
             history.close()
+            self.record = machine.record
             self._conclude(conductor, history, watch)
 
     def _conclude(self, conductor: Conductor, history: HistoryWriter, watch: Watch) -> None:
-        seen = self.seen
-        observe(seen, conductor)
-        seen.failures = [self._with_its_log(failure) for failure in seen.failures]
-        seen.interrupted = seen.interrupted or (self._stop.name if self._stop.count else None)
+        seen, said = self.seen, self.directory.last_line
+        conclude(self.plan, seen, conductor, self.record, last_words=said, stop=self._stop)
+        seen.unharmed = unharmed(self.plan, self.record)
         seen.unreliable = watch.unreliable
         if history.broken is not None and not conductor.failures:
             seen.failures.append(f"the history could not be written: {history.broken}")
         seen.notes.append(f"the harness's loop lagged by {watch.lag_ns / 1e6:.0f} ms at most")
-        if self._machine is not None:
-            self.record = self._machine.record
-            seen.unharmed = unharmed(self.plan, self.record)
-            seen.notes.extend(doubts(self.record))
-            seen.calm_ns = owed_calm(self.plan, self.record, seen.load_ns)
-
-    def _with_its_log(self, failure: str) -> str:
-        """Return a failure with what a node's log says of it, where it points there."""
-        node, _, rest = failure.partition(" ")
-        said = self.directory.last_line(node) if rest.endswith("its log says why") else None
-        return failure if said is None else f"{failure}: {said}"
+        seen.notes.extend(doubts(self.record))
 
     async def _heal(self, cluster: Cluster) -> None:
         """Undo whatever is not known to be undone; frozen nodes first, for they cannot help."""
@@ -234,8 +233,18 @@ class Course:
             return
         for fault in self._conductor.standing.values():
             found = await means.heal(cluster, fault, peers=peer_state(self.plan))
-            if found.standing is Standing.UNKNOWN:
+            if found.bug is not None:
+                self.seen.failures.append(f"the means of {fault.kind} broke: {found.bug.what}")
+                self.seen.tracebacks.append(found.bug.traceback)
+            elif found.standing is Standing.UNKNOWN:
                 self.seen.notes.append(f"{fault.kind} may not have been healed: {found.reason}")
+
+
+async def _cap_logs(directory: RunDir) -> None:
+    """Keep the logs short while nodes write them, so that one that says a lot fills no disk."""
+    while True:
+        await asyncio.sleep(CAP_LOGS_S)
+        await asyncio.to_thread(directory.cap_logs)
 
 
 def lacking_descriptors(plan: Plan) -> str | None:
@@ -284,7 +293,7 @@ def _check(plan: Plan, course: Course, stop: Stop) -> Judgement:
         with stop.giving_up(hearing.hurry):
             hearing.hear_files(*_files(course.directory, course))
     except KeyboardInterrupt:
-        course.seen.interrupted = course.seen.interrupted or f"{stop.name} while checking"
+        course.seen.given_up = f"{stop.name} while checking"
         hearing.notes.append("the check was given up: what it had not reached is not known")
     return hearing.conclude()
 

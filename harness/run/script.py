@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 from targets.clock import FOREVER_NS
 from targets.session import Call
 
+from .slots import PROBED
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from harness.plan.script import Scripted
     from targets.session import Completion
 
-PROBED: Final = "probe"
 FIRST_VALUE: Final = 1 << 40  # beyond every listed value
 
 

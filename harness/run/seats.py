@@ -3,7 +3,8 @@
 What lives here: which process sits where, and how an operation ends. What never does: a phase, a fault,
 a socket, a clock. A *seat* is a place at the cluster, taken by one process after another: a process
 whose operation ended unknown is retired, and its seat goes on with a new one. A *probe* asks what the
-nemesis wants to know, by a process that has no seat. What there is to do comes from a `Supply`.
+nemesis wants to know, from a seat at which nothing else is done. What there is to do comes from a
+`Supply`.
 
 Every call returns its effects as they come about: they are to be carried out one by one, before the
 next is asked for. What is done about an `Ended` (the nemesis may probe at once) comes before what its
@@ -20,7 +21,7 @@ import msgspec
 
 from checker.events import EventType
 from nemesis.ports import Completed
-from targets.session import Close, Completion, DeadlinePassed, Done, Session, SessionEffect
+from targets.session import Answered, Close, Completion, DeadlinePassed, Done, Session, SessionEffect
 
 from .alarms import Alarms
 from .ports import AddEvent, Failed, ForProcess
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
     from .recorder import Recorder
 
 
-class Client(msgspec.Struct, eq=False):
-    """A seat at the cluster and the process that has it now; ``slot`` None is a probe's."""
+class Seat(msgspec.Struct, eq=False):
+    """A place at the cluster and the process that has it now; ``slot`` None is one that only probes."""
 
     process: int
     session: Session
@@ -64,53 +65,53 @@ class Seats:
         self._supply = supply
         self._session = session
         self._recorder = recorder
-        self._seated = [Client(recorder.new_process(), session(), slot) for slot in supply.slots]
-        self._clients = {client.process: client for client in self._seated}
+        self._seated = [Seat(recorder.new_process(), session(), slot) for slot in supply.slots]
+        self._by_process = {seat.process: seat for seat in self._seated}
         self._alarms = Alarms()
 
     @property
     def wake_ns(self) -> int | None:
         """When to call `wake`; None while nobody waits for a time."""
         soonest, final_ns = self._alarms.soonest(), self._supply.final.due_ns
-        if final_ns is not None and any(client.task is None for client in self._seated):
+        if final_ns is not None and any(seat.task is None for seat in self._seated):
             return final_ns if soonest is None else min(soonest, final_ns)
         return soonest
 
     def renew(self) -> None:
         """Look at everybody again: what is handed out has changed."""
-        for client in self._clients.values():
-            self._set_alarm(client)
+        for seat in self._by_process.values():
+            self._set_alarm(seat)
 
-    def _set_alarm(self, client: Client) -> None:
-        """Have a client looked at in time: at its deadline, or for its seat's next operation."""
-        wake_ns = client.session.wake_ns
+    def _set_alarm(self, seat: Seat) -> None:
+        """Have a seat looked at in time: at its deadline, or for its next operation."""
+        wake_ns = seat.session.wake_ns
         if wake_ns is None:
-            wake_ns = self._supply.due_ns(client.slot)
-        self._alarms.set(client.process, wake_ns)
+            wake_ns = self._supply.due_ns(seat.slot)
+        self._alarms.set(seat.process, wake_ns)
 
     # What happens.
 
     def wake(self, now_ns: int) -> Iterator[SeatEffect]:
         """Let everybody go on whose time has come."""
         for process in self._alarms.due(now_ns):
-            client = self._clients[process]
-            if client.session.wake_ns is None:
-                yield from self._go_on(client, now_ns)
+            seat = self._by_process[process]
+            if seat.session.wake_ns is None:
+                yield from self._go_on(seat, now_ns)
             else:
-                yield from self._tell(client, DeadlinePassed(), now_ns)
+                yield from self._tell(seat, DeadlinePassed(), now_ns)
         if self._supply.owed:
             yield from self.go_on(now_ns)
 
     def go_on(self, now_ns: int) -> Iterator[SeatEffect]:
         """Let everybody go on who is free, if there is something to do."""
-        for client in self._seated:
-            yield from self._go_on(client, now_ns)
+        for seat in self._seated:
+            yield from self._go_on(seat, now_ns)
 
     def tell(self, process: int, told: SessionInput, now_ns: int) -> Iterator[SeatEffect]:
         """Take what happened on a process's connection; nobody hears what comes after it has left."""
-        client = self._clients.get(process)
-        if client is not None:
-            yield from self._tell(client, told, now_ns)
+        seat = self._by_process.get(process)
+        if seat is not None:
+            yield from self._tell(seat, told, now_ns)
 
     def probe(self, asked: Probe, now_ns: int) -> Iterator[SeatEffect]:
         """Start a probe by a process that does nothing else, on an open connection if there is one.
@@ -119,97 +120,102 @@ class Seats:
         a probe that had to dial would come too late to see what the node believed at that instant.
         """
         task = self._supply.probe(asked)
-        idle = (each for each in self._clients.values() if each.slot is None and each.task is None)
-        client = next((each for each in idle if each.node == asked.node), None)
-        if client is None:
-            client = Client(self._recorder.new_process(), self._session(), None)
-            self._clients[client.process] = client
-        client.probe = asked.id
-        yield from self._start(client, task, now_ns)
+        idle = (each for each in self._by_process.values() if each.slot is None and each.task is None)
+        seat = next((each for each in idle if each.node == asked.node), None)
+        if seat is None:
+            seat = Seat(self._recorder.new_process(), self._session(), None)
+            self._by_process[seat.process] = seat
+        seat.probe = asked.id
+        yield from self._start(seat, task, now_ns)
 
-    def _go_on(self, client: Client, now_ns: int) -> Iterator[SeatEffect]:
+    def _go_on(self, seat: Seat, now_ns: int) -> Iterator[SeatEffect]:
         """Start the seat's next operation, if there is one and it is time."""
-        if client.slot is None or client.task is not None:
+        if seat.slot is None or seat.task is not None:
             return
         try:
-            task = self._supply.take(client.slot, now_ns)
+            task = self._supply.take(seat.slot, now_ns)
         except Exception as error:  # noqa: BLE001 - isolated: the seat stays empty, the run fails
-            yield from self._vacate(client, f"the workload broke: {error!r}", now_ns)
+            yield from self._vacate(seat, "the workload broke", now_ns, error)
             return
         if task is not None:
-            yield from self._start(client, task, now_ns)
+            yield from self._start(seat, task, now_ns)
 
-    def _start(self, client: Client, task: Task, now_ns: int) -> Iterator[SeatEffect]:
-        client.task, client.node, client.invoked_ns = task, task.node, now_ns
+    def _start(self, seat: Seat, task: Task, now_ns: int) -> Iterator[SeatEffect]:
+        seat.task, seat.node, seat.invoked_ns = task, task.node, now_ns
         call, node = task.call, task.node
-        yield AddEvent(self._recorder.invoke(client.process, call, node=node, now_ns=now_ns))
+        yield AddEvent(self._recorder.invoke(seat.process, call, node=node, now_ns=now_ns))
         try:
-            wanted = client.session.invoke(call, node, now_ns)
+            wanted = seat.session.invoke(call, node, now_ns)
         except Exception as error:  # noqa: BLE001 - isolated: the seat stays empty, the run fails
-            yield from self._vacate(client, f"the client broke at {call.f}: {error!r}", now_ns)
+            yield from self._vacate(seat, f"the client broke at {call.f}", now_ns, error)
             return
-        yield from self._perform(client, wanted, now_ns)
+        yield from self._perform(seat, wanted, now_ns)
 
-    def _tell(self, client: Client, told: SessionInput, now_ns: int) -> Iterator[SeatEffect]:
+    def _tell(self, seat: Seat, told: SessionInput, now_ns: int) -> Iterator[SeatEffect]:
+        if isinstance(told, Answered):
+            self._supply.final.heard(seat.node)
         try:
-            wanted = client.session.step(told, now_ns)
+            wanted = seat.session.step(told, now_ns)
         except Exception as error:  # noqa: BLE001 - isolated: the seat stays empty, the run fails
-            broke = f"the client broke at {type(told).__name__}: {error!r}"
-            yield from self._vacate(client, broke, now_ns)
+            yield from self._vacate(seat, f"the client broke at {type(told).__name__}", now_ns, error)
             return
-        yield from self._perform(client, wanted, now_ns)
+        yield from self._perform(seat, wanted, now_ns)
 
-    def _perform(
-        self, client: Client, wanted: Iterable[SessionEffect], now_ns: int
-    ) -> Iterator[SeatEffect]:
+    def _perform(self, seat: Seat, wanted: Iterable[SessionEffect], now_ns: int) -> Iterator[SeatEffect]:
         for effect in wanted:
             if isinstance(effect, Done):
-                yield from self._ended(client, effect.completion, now_ns)
+                yield from self._ended(seat, effect.completion, now_ns)
             else:
-                yield ForProcess(client.process, effect)
-        if client.process in self._clients:
-            self._set_alarm(client)
+                yield ForProcess(seat.process, effect)
+        if seat.process in self._by_process:
+            self._set_alarm(seat)
 
     # How operations end.
 
-    def _ended(self, client: Client, completion: Completion, now_ns: int) -> Iterator[SeatEffect]:
-        task, node = client.task, client.node
+    def _ended(self, seat: Seat, completion: Completion, now_ns: int) -> Iterator[SeatEffect]:
+        task, node = seat.task, seat.node
         if task is None:
-            yield from self._vacate(client, "the client ended an operation it was not given", now_ns)
+            yield from self._vacate(seat, "the client ended an operation it was not given", now_ns)
             return
         call = task.call
-        yield AddEvent(self._recorder.complete(client.process, completion, node=node, now_ns=now_ns))
-        client.task = None
+        yield AddEvent(self._recorder.complete(seat.process, completion, node=node, now_ns=now_ns))
+        seat.task = None
         if completion.unexpected is not None:
-            yield Failed(f"unexpected response of {node} to {call.f}: {completion.unexpected}")
-        self._supply.ended(client.slot, task, completion, now_ns)
+            what = f"unexpected response of {node} to {call.f}: {completion.unexpected}"
+            yield Failed(what, kind=f"unexpected response to {call.f}")
+        self._supply.ended(seat.slot, task, completion, now_ns)
         if completion.type is EventType.INFO:
-            yield from self._retire(client)
+            yield from self._retire(seat)
         term = completion.evidence.term if completion.evidence is not None else None
-        told = Completed(call.f, call.key, completion.value, completion.type, node, term, client.probe)
-        yield Ended(told, client.invoked_ns)
-        yield from self._go_on(client, now_ns)
+        told = Completed(call.f, call.key, completion.value, completion.type, node, term, seat.probe)
+        yield Ended(told, seat.invoked_ns)
+        yield from self._go_on(seat, now_ns)
 
-    def _retire(self, client: Client) -> Iterator[SeatEffect]:
+    def _retire(self, seat: Seat) -> Iterator[SeatEffect]:
         """Let the process go; its seat, if it has one, is taken by a new one."""
-        yield self._leave(client)
-        if client.slot is not None:
-            client.process, client.session = self._recorder.new_process(), self._session()
-            self._clients[client.process] = client
+        yield self._leave(seat)
+        if seat.slot is not None:
+            seat.process, seat.session = self._recorder.new_process(), self._session()
+            self._by_process[seat.process] = seat
 
-    def _leave(self, client: Client) -> ForProcess:
-        del self._clients[client.process]
-        self._alarms.set(client.process, None)
-        return ForProcess(client.process, Close())
+    def _leave(self, seat: Seat) -> ForProcess:
+        del self._by_process[seat.process]
+        self._alarms.set(seat.process, None)
+        return ForProcess(seat.process, Close())
 
-    def _vacate(self, client: Client, failure: str, now_ns: int) -> Iterator[SeatEffect]:
-        """Leave a seat empty for good: its client or its workload raised."""
-        yield Failed(failure)
-        yield self._leave(client)
-        if client in self._seated:
-            self._seated.remove(client)
-        if client.task is not None:
-            call, client.task = client.task.call, None
+    def _vacate(
+        self, seat: Seat, failure: str, now_ns: int, error: Exception | None = None
+    ) -> Iterator[SeatEffect]:
+        """Leave a seat empty for good: its client or its workload raised, or is not to be followed."""
+        if error is None:
+            yield Failed(failure)
+        else:
+            yield Failed(f"{failure}: {error!r}", bug=error)
+        yield self._leave(seat)
+        if seat in self._seated:
+            self._seated.remove(seat)
+        if seat.task is not None:
+            call, seat.task = seat.task.call, None
             kind = EventType.FAIL if call.f == "read" else EventType.INFO
-            completion, node = Completion(kind, call.value, "harness-failure"), client.node
-            yield AddEvent(self._recorder.complete(client.process, completion, node=node, now_ns=now_ns))
+            completion, node = Completion(kind, call.value, "harness-failure"), seat.node
+            yield AddEvent(self._recorder.complete(seat.process, completion, node=node, now_ns=now_ns))

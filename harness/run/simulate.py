@@ -18,6 +18,7 @@ from checker.evidence import EvidenceLine
 from checker.uncollected import uncollected
 from harness.plan.dump import dump, to_yaml
 from harness.plan.plan import Plan
+from harness.report.injected import schedule_of
 from harness.store import environment
 from harness.store import rundir as store
 from harness.store.errors import StoreError
@@ -26,18 +27,17 @@ from nemesis.machine import InjectionRecord
 from targets.sim.guard import outside, sealed
 from targets.sim.heap import Heap
 
-from .calm import owed_calm
+from .conclude import conclude
 from .drive_heap import Drive
-from .injected import schedule_of
 from .judge import Hearing, Judgement, Seen
-from .parts import make_conductor, observe, peer_links, peer_state
+from .parts import make_conductor, peer_links, peer_state
 from .result import RunResult, put, result_of, written
 from .stop import UNCHECKED, Stop
 from .where import make_client, make_simulated
 from .workloads import model_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from pathlib import Path
 
     from checker.operations import History
@@ -105,14 +105,10 @@ def simulate(
         drive.run()
         if cluster.last_words():  # what the others make of it is evidence of what that one knew
             heap.run_until(heap.now_ns + LEFT_ALONE_E * plan.election_ns)
-    seen = Seen()
-    observe(seen, conductor)
-    seen.calm_ns = owed_calm(plan, machine.record, seen.load_ns)
-    last_words = cluster.last_words()
-    seen.failures = [_with_its_words(failure, last_words) for failure in seen.failures]
     if stop is not None:
         stop.wake = None
-        seen.interrupted = seen.interrupted or (stop.name if stop.count else None)
+    seen, last_words = Seen(), cluster.last_words()
+    conclude(plan, seen, conductor, machine.record, last_words=last_words.get, stop=stop)
     return Recording(
         plan=plan,
         name=name,
@@ -123,13 +119,6 @@ def simulate(
         virtual_ns=heap.now_ns,
         last_words=last_words,
     )
-
-
-def _with_its_words(failure: str, last_words: Mapping[str, str]) -> str:
-    """Return a failure with what a node's log says of it, where it points there."""
-    node, _, rest = failure.partition(" ")
-    said = last_words.get(node) if rest.endswith("its log says why") else None
-    return failure if said is None else f"{failure}: {said}"
 
 
 def judge_recording(recording: Recording) -> Judgement:
@@ -174,13 +163,14 @@ def run_simulated(
     if stop.count > 1:
         say(UNCHECKED)
         hearing.notes.append(UNCHECKED)
+        seen.given_up = f"{stop.name} before it was checked"
     else:
         say("checking")
         try:
             with stop.giving_up(hearing.hurry):
                 _hear(hearing, recording)
         except KeyboardInterrupt:
-            seen.interrupted = seen.interrupted or f"{stop.name} while checking"
+            seen.given_up = f"{stop.name} while checking"
     return written(plan, hearing.conclude(), seen, record=recording.record, directory=directory)
 
 
@@ -198,7 +188,7 @@ def keep(
     _write(directory, recording)
     plan, seen = recording.plan, recording.seen
     result = result_of(plan, judged, seen, record=recording.record, directory=directory.path)
-    put(directory, plan, result)
+    put(directory, plan, result, seen)
     return result
 
 

@@ -8,6 +8,7 @@ each signal, or with `Stop.giving_up`, which ends a block half-way.
 from __future__ import annotations
 
 import signal
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -66,9 +67,28 @@ class Stop:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Keep signals until the block is left, so that what belongs together is done together."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    """Keep signals until the block is left, so that what belongs together is done together.
+
+    A mask would not do: it is one thread's, and a signal that another thread takes is handled in this
+    one. In other threads than the main one nothing is handled, so there is nothing to keep.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = {number: signal.signal(number, lambda it, _: came.append(it)) for number in SIGNALS}
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        _restore(before)
+        for number in came[:1]:
+            signal.raise_signal(number)
+
+
+def _restore(handlers: dict[signal.Signals, Any]) -> None:
+    try:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    except KeyboardInterrupt:  # one that is back took a signal that came just now
+        _restore(handlers)
+        raise

@@ -6,7 +6,7 @@ a node, and, of a final read, which one, so that a read that failed can be put b
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -20,11 +20,32 @@ if TYPE_CHECKING:
 
     from nemesis.ports import Probe
 
-    from .generator import Generator
-    from .locks import Locks
-    from .script import Script
 
-    Source = Generator | Locks | Script
+class Source(Protocol):
+    """What hands out a workload: a `Slots`, which draws it, or a `Script`, which has it listed."""
+
+    @property
+    def seats(self) -> Sequence[object]:
+        """One for each client; a seat's place is its *slot*."""
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """Every key ever used."""
+
+    def start(self, now_ns: int) -> None:
+        """Begin at ``now_ns``."""
+
+    def due_ns(self, slot: int) -> int:
+        """When the slot may go on."""
+
+    def next(self, slot: int, now_ns: int) -> tuple[Call, str]:
+        """Return the slot's next operation and the node to ask."""
+
+    def probe(self, f: str, key: Any) -> Call:
+        """Return the operation that a probe asks for, a read or a write; None leaves the key to it."""
+
+    def ended(self, slot: int | None, call: Call, completion: Completion, now_ns: int) -> None:
+        """Learn how an operation ended (a probe's has no slot)."""
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -53,6 +74,16 @@ class Supply:
     def unread(self) -> int:
         """How many final reads were given up, or not invoked yet."""
         return len(self.final) + self.final.given_up
+
+    @property
+    def silent(self) -> frozenset[str]:
+        """The nodes that were to be read back and answered nothing at all."""
+        return self.final.silent
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """The keys that were to be read back and that no node answered for."""
+        return self.final.unseen
 
     def due_ns(self, slot: int | None) -> int | None:
         """When this slot gets its next operation of the workload; None while there is none for it."""
@@ -88,5 +119,9 @@ class Supply:
     def ended(self, slot: int | None, task: Task, completion: Completion, now_ns: int) -> None:
         """Learn how a task ended."""
         self._generator.ended(slot, task.call, completion, now_ns)
-        if task.final is not None and completion.type is not EventType.OK:
+        if task.final is None:
+            return
+        if completion.type is EventType.OK:
+            self.final.read(task.final.key)
+        else:
             self.final.failed(task.final, now_ns)

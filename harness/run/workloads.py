@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -11,22 +12,26 @@ import msgspec
 from harness.plan.plan import Load
 from targets.catalog import find
 
-from .generator import Generator, Workload
+from .generator import Generator
 from .locks import Locks
 from .script import Script
+from .slots import Workload
+from .supply import Source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from harness.plan.plan import Plan
 
-    from .supply import Source
-
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
-    """One workload. ``model`` judges its history; ``claims`` are names of `checker.exercised`."""
+    """One workload: ``make`` makes what draws its operations.
+
+    ``model`` judges its history; ``claims`` are names of `checker.exercised`.
+    """
 
     about: str
+    make: Callable[[Workload, random.Random], Source]
     model: str
     claims: tuple[str, ...] = ()
 
@@ -35,11 +40,13 @@ WORKLOADS: Final[Mapping[Load, About]] = MappingProxyType(
     {
         Load.REGISTER: About(
             about="reads pinned to every node, unique writes and compare-and-set, on keys that rotate",
+            make=Generator,
             model="cas-register",
         ),
         Load.LOCK: About(
             about="clients acquire locks and write with their tokens, some are stopped meanwhile; "
             "others read what was written",
+            make=Locks,
             model="fenced-register",
             claims=("grants", "expiries", "refused-tokens"),
         ),
@@ -68,10 +75,6 @@ def source_of(plan: Plan) -> Source:
         rate_per_s=plan.rate,
         key_operations_max=plan.key_operations,
         readindex_one_in=plan.readindex_one_in,
+        ttl_ns=plan.election_ns,
     )
-    rng = random.Random(f"{plan.seed}/workload")
-    match plan.workload:
-        case Load.REGISTER:
-            return Generator(workload, rng)
-        case Load.LOCK:
-            return Locks(workload, rng, ttl_ns=plan.election_ns)
+    return WORKLOADS[plan.workload].make(workload, random.Random(f"{plan.seed}/workload"))

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROWS_MAX: Final = 200
+WORDS: Final = {"leader_changes": "elections won after the first"}
+"""Keys whose word is taken: the claim leader-changes counts only those by another node than before."""
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -50,7 +52,7 @@ def compared(
         ("exercised", lambda said: _flat(said.get("exercised"))),
         ("operations", lambda said: _nested(said.get("by_outcome"))),
         ("reads", lambda said: dict(_reads(said.get("reads")))),
-        ("faults", lambda said: _nested(said.get("faults"))),
+        ("faults", lambda said: dict(_faults(said.get("faults")))),
         ("oracles", lambda said: dict(_oracles(said.get("oracles")))),
         ("load", _load),
     )
@@ -75,7 +77,8 @@ def _planned(key: str, value: Any) -> str:
     if key == "schedule" and isinstance(value, list):
         named = [str(_mapping(each).get("episode", "steps")) for each in value]
         steps = sum(len(_list(_mapping(each).get("steps"))) for each in value)
-        return f"{len(value)} episodes of {steps} steps: {', '.join(named)}"
+        told = f"{_many(len(value), 'episode')} of {_many(steps, 'step')}"
+        return ": ".join((told, ", ".join(named))) if named else "none"
     if key == "operations" and isinstance(value, list):
         return f"{len(value)} listed"
     return _short(value)
@@ -96,7 +99,7 @@ def _outcome(said: Mapping[str, Any]) -> dict[str, str]:
 
 def _load(said: Mapping[str, Any]) -> dict[str, str]:
     keys = ("operations", "leader_changes", "load_seconds", "healed", "model", "seed")
-    words = {key: _short(said[key]) for key in keys if said.get(key) is not None}
+    words = {WORDS.get(key, key): _short(said[key]) for key in keys if said.get(key) is not None}
     stall = said.get("largest_stall_ns")
     return words | ({"largest stall": _ms(stall)} if isinstance(stall, int) else {})
 
@@ -113,6 +116,15 @@ def _oracles(said: Any) -> Iterator[tuple[str, str]]:
         yield str(name), " ".join(str(told[key]) for key in ("outcome", "reason") if told.get(key))
 
 
+def _faults(said: Any) -> Iterator[tuple[str, str]]:
+    """Yield each kind of fault: how many ended how, and what they did, in its own words."""
+    for kind, each in _mapping(said).items():
+        told = dict(_mapping(each))
+        did = told.pop("did", None)
+        counts = [f"{_short(count)} {word}" for word, count in told.items() if count]
+        yield str(kind), "; ".join([", ".join(counts), *([_short(did)] if did else [])])
+
+
 def _flat(said: Any) -> dict[str, str]:
     return {str(key): _short(value) for key, value in _mapping(said).items()}
 
@@ -126,6 +138,10 @@ def _nested(said: Any) -> dict[str, str]:
 
 def _ms(value: Any) -> str:
     return f"{value / MS:.2f} ms" if isinstance(value, int | float) else "?"
+
+
+def _many(number: int, word: str) -> str:
+    return f"{number} {word}{'s' * (number != 1)}"
 
 
 def _mapping(value: Any) -> Mapping[Any, Any]:

@@ -8,21 +8,24 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+from checker.values import shorten
 from harness.report.escape import plain
 from harness.report.html.templating import environment
+from harness.report.tone import of_outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import jinja2
 
+    from .campaigns import Campaign
     from .compare import Section
-    from .shelf import Campaign, Shown
+    from .shelf import Shown
 
 PAGE_RUNS: Final = 200
 CAMPAIGN_ROWS: Final = 5000
-REASON_CHARS_MAX: Final = 200
-TONES: Final = {"pass": "good", "violation": "bad"}
+REASON_CHARS_MAX: Final = 300
+CELL_CHARS_MAX: Final = 60
 FILTERS: Final = ("outcome", "rule", "target", "policy", "mistake", "on")
 
 
@@ -90,8 +93,9 @@ def _words(run: Shown) -> dict[str, tuple[str, ...]]:
 
 def campaign(found: Campaign, runs: Mapping[str, Shown]) -> str:
     """Return the page of one campaign: its rows, those that nobody expected first."""
-    rows = sorted(found.rows, key=lambda row: (row.counted.code == 0, row.name, row.seed))
-    kept = {row.run: f"{found.name}/{row.run}" for row in found.rows if row.run}
+    every = found.rows or ()
+    rows = sorted(every, key=lambda row: (found.as_expected(row), row.name, row.seed))
+    kept = {row.run: f"{found.name}/{row.run}" for row in every if row.run}
     links = {run: name for run, name in kept.items() if name in runs}
     return _rendered("campaign.html.j2", campaign=found, rows=rows[:CAMPAIGN_ROWS], links=links)
 
@@ -119,8 +123,9 @@ def _short(text: str) -> str:
     return plain(text, chars_max=REASON_CHARS_MAX)
 
 
-def _tone(outcome: str) -> str:
-    return TONES.get(outcome, "warn")
+def _cell(text: str) -> str:
+    """Return a text for a cell that does not wrap: one run may not push the others' off the page."""
+    return shorten(plain(text), CELL_CHARS_MAX)
 
 
 def _when(changed_ns: int) -> str:
@@ -130,7 +135,7 @@ def _when(changed_ns: int) -> str:
 @cache
 def _environment() -> jinja2.Environment:
     made = environment("harness.serve")
-    made.filters |= {"tone": _tone, "when": _when, "part": _part, "short": _short}
+    made.filters |= {"tone": of_outcome, "when": _when, "part": _part, "short": _short, "cell": _cell}
     return made
 
 

@@ -16,21 +16,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from harness.campaign.journal import CAMPAIGN, ROWS, ROWS_MAX_BYTES, rows_in
-from harness.campaign.row import Row
-from harness.store.errors import NotARun, StoreError
-from harness.store.files import open_regular, read_bounded
+from harness.campaign.journal import CAMPAIGN, ROWS, SUMMARY
+from harness.report.tone import NO_VERDICT
+from harness.store.errors import StoreError
+from harness.store.files import open_regular
 from harness.store.rundir import RunDir
+
+from .campaigns import NOT_ENDED, campaign_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from .campaigns import Campaign
+
 RUNS: Final = "runs"
 CAMPAIGNS: Final = "campaigns"
 ENTRIES_MAX: Final = 20_000
 PLAN_HEAD_BYTES: Final = 4096
-NO_VERDICT: Final = "no verdict"
 _WORD: Final = re.compile(rb"^'?(target|policy|on|seed)'?: *'?([^'\n]{1,200})'?$", re.MULTILINE)
 _MISTAKES: Final = re.compile(rb"^mistake:\n((?:- [^\n]{1,100}\n)+)", re.MULTILINE)
 
@@ -69,46 +72,26 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.outcome}/{self.kind}" if self.kind else self.outcome
 
 
-class Campaign(msgspec.Struct, frozen=True, kw_only=True):
-    """One campaign in a list: how many of its rows ended how."""
-
-    name: str
-    rows: tuple[Row, ...]
-    problem: str | None
-    changed_ns: int
-
-    @property
-    def outcomes(self) -> dict[str, int]:
-        """How many rows had which outcome, the commonest first."""
-        counted: dict[str, int] = {}
-        for row in self.rows:
-            counted[row.outcome.value] = counted.get(row.outcome.value, 0) + 1
-        return dict(sorted(counted.items(), key=lambda pair: -pair[1]))
-
-    @property
-    def unexpected(self) -> int:
-        """How many rows did not come to what was expected of them."""
-        return sum(row.counted.code != 0 for row in self.rows)
-
-
 class Shelf:
-    """The store at ``place``. What was read of a run is kept for as long as its files do not change."""
+    """The store at ``place``. What was read of it is kept for as long as its files do not change."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
         self._read: dict[Path, tuple[tuple[int, int], Shown]] = {}
+        self._reckoned: dict[Path, tuple[tuple[int, ...], Campaign]] = {}
 
     def runs(self) -> dict[str, Shown]:
         """Return every run by its name, the newest first."""
         found = [self._shown(path) for path in self._places() if _is_run(path)]
         found.sort(key=lambda run: (-run.changed_ns, run.name))
-        self._read = {path: kept for path, kept in self._read.items() if path.is_dir()}
+        self._read = {path: kept for path, kept in self._read.items() if os.path.isdir(path)}  # noqa: PTH112
         return {run.name: run for run in found}
 
     def campaigns(self) -> dict[str, Campaign]:
         """Return every campaign by its name, the newest first."""
         found = [self._campaign(path) for path in self._places() if _is_campaign(path)]
         found.sort(key=lambda campaign: (-campaign.changed_ns, campaign.name))
+        self._reckoned = {path: kept for path, kept in self._reckoned.items() if os.path.isdir(path)}  # noqa: PTH112
         return {campaign.name: campaign for campaign in found}
 
     def directory(self, name: str) -> RunDir | None:
@@ -147,14 +130,12 @@ class Shelf:
         return kept[1]
 
     def _campaign(self, path: Path) -> Campaign:
-        rows: tuple[Row, ...] = ()
-        problem = None
-        try:
-            rows = _rows(path / ROWS)
-        except NotARun as error:
-            problem = str(error)
-        changed_ns = _changed_ns(path / ROWS)
-        return Campaign(name=self._name(path), rows=rows, problem=problem, changed_ns=changed_ns)
+        stamp = tuple(_changed_ns(path / file) for file in (ROWS, CAMPAIGN, SUMMARY))
+        kept = self._reckoned.get(path)
+        if kept is None or kept[0] != stamp:
+            kept = stamp, campaign_of(path, name=self._name(path), changed_ns=stamp[0])
+            self._reckoned[path] = kept
+        return kept[1]
 
 
 def _directories(folder: Path) -> list[Path]:
@@ -176,13 +157,16 @@ def _is_text(name: str) -> bool:
 
 
 def _is_run(path: Path) -> bool:
-    return not _is_campaign(path) and (
-        (path / "plan.yaml").is_file() or (path / "history.jsonl").is_file()
-    )
+    return not _is_campaign(path) and (_is_file(path / "plan.yaml") or _is_file(path / "history.jsonl"))
 
 
 def _is_campaign(path: Path) -> bool:
-    return (path / ROWS).is_file() or (path / CAMPAIGN).is_file()
+    return _is_file(path / ROWS) or _is_file(path / CAMPAIGN)
+
+
+def _is_file(path: Path) -> bool:
+    """Tell whether there is a file; no of a place that may not be looked into, as somebody else's."""
+    return os.path.isfile(path)  # noqa: PTH113 - the other one raises there
 
 
 def _changed_ns(path: Path) -> int:
@@ -212,6 +196,8 @@ def _read(name: str, run: RunDir, *, changed_ns: int) -> Shown:
 
 
 def _said(run: RunDir) -> _Verdict:
+    if not os.path.lexists(run.verdict):
+        return _Verdict(NO_VERDICT, reason=NOT_ENDED)
     try:
         return msgspec.convert(run.read_verdict(), _Verdict)
     except (StoreError, msgspec.ValidationError) as error:
@@ -230,12 +216,6 @@ def _planned(plan: Path) -> tuple[dict[str, str], tuple[str, ...]]:
     if planted is None:
         return words, ()
     return words, tuple(line[2:] for line in planted[1].decode(errors="replace").splitlines())
-
-
-def _rows(path: Path) -> tuple[Row, ...]:
-    """Return the rows of a journal; a last line that was torn is none."""
-    data = read_bounded(path, bytes_max=ROWS_MAX_BYTES)
-    return rows_in(data[: data.rfind(b"\n") + 1], path)
 
 
 def details(run: RunDir) -> dict[str, Any]:

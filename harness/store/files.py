@@ -12,13 +12,16 @@ import os
 import stat
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from .errors import NotARun, StoreError, StoreFull
+from .errors import NotARun, Refused, StoreError, StoreFull
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 FILE_MODE: Final = 0o644
 DIRECTORY_MODE: Final = 0o755
+_BAD_NAME: Final = frozenset(
+    {errno.ENAMETOOLONG, errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.EINVAL}
+)
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -28,10 +31,33 @@ def trouble(error: OSError, path: Path | str) -> StoreError:
     return StoreFull(sentence) if error.errno in _FULL else StoreError(sentence)
 
 
+def for_want_of_room(told: BaseException | str) -> bool:
+    """Tell whether something failed, or was told to have failed, because the disk has no room left."""
+    match told:
+        case str():
+            return any(os.strerror(number) in told for number in _FULL)
+        case OSError():
+            return told.errno in _FULL
+        case _:
+            return isinstance(told, StoreFull)
+
+
 def make_directory(path: Path) -> None:
     """Make a new directory; raises FileExistsError if anything, even a dangling link, is there."""
     path.mkdir(mode=0o700)
     path.chmod(DIRECTORY_MODE)
+
+
+def taken(path: Path) -> bool:
+    """Tell whether something is there that is no empty directory."""
+    return os.path.lexists(path) and (path.is_symlink() or not path.is_dir() or any(path.iterdir()))
+
+
+def no_directory(error: OSError, path: Path) -> StoreError:
+    """Return why there can be no directory: for the name itself, or for want of room or permission."""
+    if error.errno in _BAD_NAME:
+        return Refused(f"{error.filename or path}: {error.strerror}: no directory can be made there")
+    return trouble(error, path)
 
 
 def open_new(path: Path) -> int:
@@ -76,10 +102,21 @@ def write_atomic(path: Path, data: bytes) -> None:
 
 def open_regular(path: Path) -> BinaryIO:
     """Open a file for reading that is one, and neither a link nor a device; raise `NotARun`."""
+    return _open(path, os.O_NOFOLLOW)
+
+
+def open_named(path: Path) -> BinaryIO:
+    """Open the regular file that a person named, or linked to; raise `NotARun`, and wait for no pipe."""
+    return _open(path, 0)
+
+
+def _open(path: Path, links: int) -> BinaryIO:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | links)
     except OSError as error:
         raise NotARun(f"{path}: {error.strerror}") from error
+    except ValueError as error:  # a NUL in its name
+        raise NotARun(f"{path}: {error}") from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise NotARun(f"{path}: not a regular file")
@@ -105,14 +142,18 @@ def list_real(path: Path) -> list[str]:
         os.close(descriptor)
 
 
-def copy_tail(source: Path, target: Path, *, bytes_max: int) -> bool:
-    """Copy at most the last ``bytes_max`` bytes of a log; return whether the beginning was cut off."""
-    with source.open("rb") as file:
+def shorten(log: Path, *, bytes_max: int) -> bool:
+    """Cut a log of more than ``bytes_max`` bytes to the last half of that; return whether it was.
+
+    In place: whoever appends to it goes on doing so, and what is written in that instant may be lost.
+    """
+    if log.stat(follow_symlinks=False).st_size <= bytes_max:
+        return False
+    descriptor = os.open(log, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "r+b", buffering=0) as file:
         size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - bytes_max))
-        data = file.read(bytes_max)
-    cut = size > bytes_max
-    if cut:
-        data = f"[the first {size - bytes_max} bytes were left out]\n".encode() + data
-    write_atomic(target, data)
-    return cut
+        file.seek(size - bytes_max // 2)
+        kept = file.read(bytes_max // 2)
+        file.truncate(0)
+        file.write(b"[what came before was left out]\n" + kept)
+    return True

@@ -7,6 +7,7 @@ that equal runs give equal packs. The pack is written beside its place and renam
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import zipfile
@@ -61,7 +62,8 @@ def pack(run: RunDir, file: Path, *, environment: bytes) -> Manifest:
             os.fsync(out.fileno())
         beside.rename(file)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)
         raise trouble(error, file) from error
     except BaseException:
         beside.unlink(missing_ok=True)

@@ -15,8 +15,8 @@ trusts nothing either: sizes are capped, links are not followed, and nothing in 
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -26,20 +26,25 @@ import msgspec
 
 from .errors import NotARun, Refused, StoreError, StoreFull
 from .files import (
-    copy_tail,
     list_real,
     make_directory,
+    no_directory,
     open_regular,
     read_bounded,
+    shorten,
+    taken,
     trouble,
     write_atomic,
 )
+from .packing import BY_NODE, SINGLE
+from .sums import sums_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 VERDICT_SCHEMA: Final = 1
+OWN_LOG: Final = "logs/harness.log"
 SCHEDULE_SCHEMA: Final = 2
 FREE_MIN_BYTES: Final = 64 << 20
 RESERVE_BYTES: Final = 4 << 20
@@ -51,9 +56,7 @@ LOG_MAX_BYTES: Final = 16 << 20
 LAST_LINE_BYTES: Final = 2000
 LINE_MAX_BYTES: Final = 1 << 20
 NAMES_TRIED_MAX: Final = 1000
-_BAD_NAME: Final = frozenset(
-    {errno.ENAMETOOLONG, errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.EINVAL}
-)
+_MADE: Final = re.compile(r"(\d{8}T\d{6}-.+|[0-9a-f]{12})(-\d+)?")
 
 
 class RunDir:
@@ -114,6 +117,11 @@ class RunDir:
         return self.path / "logs"
 
     @property
+    def own_log(self) -> Path:
+        """Tracebacks of what broke in the harness, if anything did; no node has this name."""
+        return self.path / OWN_LOG
+
+    @property
     def metrics(self) -> Path:
         """The directory of what each node had counted at the end, if its system counts."""
         return self.path / "metrics"
@@ -149,6 +157,17 @@ class RunDir:
             with contextlib.suppress(OSError):
                 path.rmdir()
 
+    @property
+    def ours(self) -> bool:
+        """Whether this is a run directory that was made here: by its name, and by all that it holds."""
+        if self.path.is_symlink() or _MADE.fullmatch(self.name) is None:
+            return False
+        try:
+            found = set(list_real(self.path))
+        except OSError:
+            return False
+        return self.plan.name in found and found <= {*SINGLE, *BY_NODE, self.report.name}
+
     def thin(self) -> None:
         """Leave what is small of a run that nobody needs whole: plan, schedule and verdict."""
         if self.path.is_symlink():  # what lies elsewhere is somebody else's
@@ -163,13 +182,10 @@ class RunDir:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def cap_logs(self) -> None:
-        """Cut logs that nobody will read in full down to their ends; it changes no verdict."""
+        """Cut logs that nobody will read in full to their ends, also while nodes write them."""
         for log in self.logs.glob("*.log"):
-            try:
-                if log.stat().st_size > LOG_MAX_BYTES:
-                    copy_tail(log, log, bytes_max=LOG_MAX_BYTES)
-            except (OSError, StoreError):
-                continue
+            with contextlib.suppress(OSError):
+                shorten(log, bytes_max=LOG_MAX_BYTES)  # one that cannot be cut changes no verdict
 
     def last_line(self, node: str) -> str | None:
         """Return the last line of a node's log, None if there is none to read."""
@@ -182,8 +198,9 @@ class RunDir:
         return next((line for line in reversed(lines) if line.strip()), None)
 
     def write_verdict(self, verdict: dict[str, Any]) -> None:
-        """Write verdict.json; what JSON cannot hold is written as text."""
-        whole = {"schema": VERDICT_SCHEMA, "kind": "lantern-verdict", **verdict}
+        """Write verdict.json with the sums of the files; what JSON cannot hold is written as text."""
+        head = {"schema": VERDICT_SCHEMA, "kind": "lantern-verdict"}
+        whole = {**head, **verdict, "files": sums_of(self)}
         write_atomic(self.verdict, msgspec.json.format(msgspec.json.encode(whole, enc_hook=str)) + b"\n")
 
     def read_plan(self) -> bytes:
@@ -204,19 +221,23 @@ class RunDir:
             while line := file.readline(LINE_MAX_BYTES):
                 yield line
 
-    def read_evidence(self) -> dict[str, bytes]:
-        """Return every node's evidence by node, as bytes; nodes in order of their names."""
+    def evidence_nodes(self) -> list[str]:
+        """Return the nodes that left evidence, readable or not, in order of their names."""
         try:
             found = list_real(self.evidence)
         except FileNotFoundError:
-            return {}
+            return []
         except OSError as error:
             raise NotARun(f"{self.evidence}: {error.strerror}") from error
-        names = sorted(name.removesuffix(".jsonl") for name in found if name.endswith(".jsonl"))
-        return {
-            name: read_bounded(self.evidence / f"{name}.jsonl", bytes_max=EVIDENCE_MAX_BYTES)
-            for name in names
-        }
+        return sorted(name.removesuffix(".jsonl") for name in found if name.endswith(".jsonl"))
+
+    def read_evidence_of(self, node: str) -> bytes:
+        """Return one node's evidence."""
+        return read_bounded(self.evidence / f"{node}.jsonl", bytes_max=EVIDENCE_MAX_BYTES)
+
+    def read_evidence(self) -> dict[str, bytes]:
+        """Return every node's evidence by node, as bytes; nodes in order of their names."""
+        return {node: self.read_evidence_of(node) for node in self.evidence_nodes()}
 
     def read_verdict(self) -> dict[str, Any]:
         """Return verdict.json; a schema that is not known is refused by name."""
@@ -252,6 +273,24 @@ def create(name: str, *, store: Path, out: Path | None = None, stamped: bool = T
     return run
 
 
+def require_place(*, store: Path, out: Path | None = None) -> None:
+    """Raise `StoreError` if no run directory could be made now; for whoever makes one after long work.
+
+    The place is taken, cannot be written to, or has too little room.
+    """
+    where = store if out is None else out.parent
+    _require_utf8(where if out is None else out)
+    try:
+        where.mkdir(parents=True, exist_ok=True)
+        if out is not None and taken(out):
+            raise Refused(f"{out}: is there already and is not an empty directory")
+        _require_room(where)
+        with tempfile.TemporaryFile(dir=where, buffering=0) as file:
+            os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
+    except OSError as error:
+        raise no_directory(error, where) from error
+
+
 def saved(plan: Path) -> bool:
     """Tell whether a plan file is the one of a run directory, which may come from anybody."""
     run = RunDir(plan.parent)
@@ -263,9 +302,9 @@ def saved(plan: Path) -> bool:
 def existing(path: Path) -> RunDir:
     """Return the run directory at ``path``; raise `NotARun` if it does not look like one."""
     run = RunDir(path)
-    if not path.is_dir():
+    if not os.path.isdir(path):  # noqa: PTH112 - false, too, of a name that no file can have
         raise NotARun(f"{path}: not a directory")
-    if not (run.plan.is_file() or run.history.is_file()):
+    if not any(map(os.path.isfile, (run.plan, run.history))):
         raise NotARun(f"{path}: holds neither plan.yaml nor history.jsonl")
     return run
 
@@ -282,7 +321,7 @@ def _create_in(store: Path, name: str) -> Path:
                 continue
             return path
     except OSError as error:
-        raise _no_directory(error, store) from error
+        raise no_directory(error, store) from error
     raise StoreError(f"{store}: {NAMES_TRIED_MAX} runs of this name are there already")
 
 
@@ -294,18 +333,11 @@ def _create_at(out: Path) -> Path:
         try:
             make_directory(out)
         except FileExistsError:
-            if out.is_symlink() or not out.is_dir() or any(out.iterdir()):
+            if taken(out):
                 raise Refused(f"{out}: is there already and is not an empty directory") from None
     except OSError as error:
-        raise _no_directory(error, out) from error
+        raise no_directory(error, out) from error
     return out
-
-
-def _no_directory(error: OSError, path: Path) -> StoreError:
-    """Return why there can be no directory: for the name itself, or for want of room or permission."""
-    if error.errno in _BAD_NAME:
-        return Refused(f"{error.filename or path}: {error.strerror}: no run directory can be made there")
-    return trouble(error, path)
 
 
 def _require_utf8(path: Path) -> None:

@@ -16,7 +16,7 @@ import zlib
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from .errors import NotAPack, Refused, StoreFull
-from .files import make_directory, open_new, open_regular, trouble, write_all
+from .files import make_directory, no_directory, open_named, open_new, taken, trouble, write_all
 from .packing import (
     BY_NODE,
     CHUNK_BYTES,
@@ -51,7 +51,7 @@ def unpack(file: Path, *, store: Path, out: Path | None = None) -> tuple[Path, M
 
     Raises `NotAPack` for what is none, `Refused` for a place that is taken.
     """
-    with open_regular(file.resolve()) as source, _opened(source, str(file)) as pack:
+    with open_named(file) as source, _opened(source, str(file)) as pack:
         infos = pack.infolist()
         size = os.fstat(source.fileno()).st_size
         check_entries(infos, pack_bytes=size, name=str(file))
@@ -88,12 +88,12 @@ def _place(pack: zipfile.ZipFile, manifest: Manifest, path: Path, name: str) -> 
     """Unpack beside ``path`` and rename; leave nothing if that does not come to its end."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
+        if taken(path):
             raise Refused(f"{path}: is there already and is not an empty directory")
         beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         make_directory(beside)
     except OSError as error:
-        raise trouble(error, path) from error
+        raise no_directory(error, path) from error
     try:
         for folder in BY_NODE:
             if folder in ALWAYS or any(inner.startswith(f"{folder}/") for inner in manifest.files):
@@ -132,7 +132,13 @@ def _extract(pack: zipfile.ZipFile, inner: str, target: Path, manifest: Manifest
 
 
 def _require_room(path: Path, size: int) -> None:
-    parent = next(each for each in (path, *path.absolute().parents) if each.exists())
-    free = shutil.disk_usage(parent).free
+    try:
+        parent = next(each for each in (path, *path.absolute().parents) if each.exists())
+        free = shutil.disk_usage(parent).free
+    except OSError as error:
+        raise no_directory(error, path) from error
     if free < size + SPARE_BYTES:
-        raise StoreFull(f"{parent}: {free >> 20} MB free; unpacked it takes {(size >> 20) + 1} MB")
+        raise StoreFull(
+            f"{parent}: {free >> 20} MB free; unpacked it takes {(size >> 20) + 1} MB, and"
+            f" {SPARE_BYTES >> 20} MB are to stay free"
+        )

@@ -9,7 +9,7 @@ for everything not known to be healed, and again for whatever is reported instal
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -29,7 +29,10 @@ from .links import Counted, Links
 from .record import Injected
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+
+NO_LINKS: Final = "there are no such links here"
 
 
 @dataclass(slots=True)
@@ -70,6 +73,7 @@ class Ledger:
         self._links = Counted()
         self._busy: dict[tuple[type, str], int] = {}
         self._final = False
+        self._last: tuple[Entry, ...] = ()  # what the final heal healed
 
     def inject(self, entry: Entry) -> tuple[NemesisEffect, ...]:
         """Enter an injection and ask for as much of it as is not in force already."""
@@ -90,6 +94,9 @@ class Ledger:
 
     def _inject_links(self, entry: Entry, fault: Cut | Slow) -> tuple[NemesisEffect, ...]:
         """Shut the links that a stronger cut does not hold shut already."""
+        if not fault.links:  # who was named, by role or by node, is one and the same
+            entry.standing, entry.reason, entry.healing = Standing.SKIPPED, NO_LINKS, True
+            return (Note(f"{entry.step}: {entry.standing}: {entry.reason}"),)
         decided = self._links.shut(entry.id, fault)
         covered = [link for link in fault.links if link not in decided]
         if covered:
@@ -150,17 +157,22 @@ class Ledger:
         """Open what nobody else wants shut; what another cut wants less firmly falls to that one."""
         opened, fallen = self._links.release(entry.id, fault.links if links is None else links)
         entry.healing = not self._links.held(entry.id)
-        effects: list[NemesisEffect] = []
-        for heir, left in fallen.items():
-            heirs = self.entries[heir].fault
-            assert isinstance(heirs, Cut | Slow), "only cuts and delays hold links"
-            effects.extend(self._ask(self.entries[heir], msgspec.structs.replace(heirs, links=left)))
+        effects = self._fall(fallen)
         if opened:
             entry.unhealed += 1
             effects.append(Heal(entry.id, msgspec.structs.replace(fault, links=opened)))
         elif entry.healing and not entry.unhealed:
             entry.healed_ns = now_ns
         return tuple(effects)
+
+    def _fall(self, fallen: Mapping[int, Links]) -> list[NemesisEffect]:
+        """Ask for the links that fall to others who want them shut."""
+        effects: list[NemesisEffect] = []
+        for heir, left in fallen.items():
+            heirs = self.entries[heir].fault
+            assert isinstance(heirs, Cut | Slow), "only cuts and delays hold links"
+            effects.extend(self._ask(self.entries[heir], msgspec.structs.replace(heirs, links=left)))
+        return effects
 
     def heal_all(self) -> tuple[NemesisEffect, ...]:
         """Undo everything that is not known to be healed, whatever else is under way.
@@ -172,6 +184,7 @@ class Ledger:
             entry.postponed.clear()  # this heal takes the place of every other
         open_entries = [each for each in self.entries.values() if self._needs_final(each)]
         open_entries.sort(key=lambda each: (each.fault.heal_rank, each.id))
+        self._last += tuple(open_entries)
         for entry in open_entries:
             entry.healing = True
             entry.unhealed += 1
@@ -203,7 +216,9 @@ class Ledger:
         effects: list[NemesisEffect] = []
         if verification.standing is not Standing.INSTALLED:
             effects.append(Note(f"{entry.step}: {verification.standing}: {verification.reason}"))
-        if self._final:
+        if not verification.tried and entry.standing is Standing.SKIPPED:
+            effects.extend(self._never(entry))
+        elif self._final:
             if entry.fault.lasts:
                 entry.healing, entry.healed_ns = True, None
                 entry.unhealed += 1
@@ -213,6 +228,28 @@ class Ledger:
             for links in postponed:
                 effects.extend(self.heal(entry.id, now_ns, links=links))
         return tuple(effects)
+
+    def _never(self, entry: Entry) -> list[NemesisEffect]:
+        """Let go of what an injection was to have, which was refused: there is nothing to heal of it."""
+        entry.asked, entry.healing = False, True
+        entry.postponed.clear()
+        self._free(entry)
+        if not isinstance(entry.fault, Cut | Slow):
+            return []
+        opened, fallen = self._links.release(entry.id, entry.fault.links)
+        effects = self._fall(fallen)
+        others = (each for each in self.entries.values() if each.healing and each is not entry)
+        left = {
+            link for each in others if isinstance(each.fault, Cut | Slow) for link in each.fault.links
+        }
+        if shut := tuple(link for link in opened if link in left):  # whoever let go of it left it to us
+            entry.unhealed += 1
+            effects.append(Heal(entry.id, msgspec.structs.replace(entry.fault, links=shut)))
+        return effects
+
+    def _free(self, entry: Entry) -> None:
+        """Let others have the nodes that an injection had to itself."""
+        self._busy = {key: owner for key, owner in self._busy.items() if owner != entry.id}
 
     def _healed(self, entry: Entry, event: Happened, now_ns: int) -> tuple[NemesisEffect, ...]:
         """Note what came of a heal; a failed one is tried again by the final heal."""
@@ -227,19 +264,19 @@ class Ledger:
             return (*notes, Note(f"{entry.step}: heal failed: {event.verification.reason}"))
         if entry.healing and not entry.unhealed and (entry.heal_problem is None or self._final):
             entry.healed_ns = now_ns
-            self._busy = {key: owner for key, owner in self._busy.items() if owner != entry.id}
+            self._free(entry)
         return notes
 
     def _was_whole(self, entry: Entry) -> bool:
         """Whether nothing of ours had undone an injection, or a part of it, before its heal.
 
-        Earlier heals had; so has the final one with links that several cuts share, and whatever ended
-        a node that was frozen.
+        Earlier heals had; so may the final one have with links that several cuts share, and whatever
+        ended a node that was frozen.
         """
         if entry.standing is not Standing.INSTALLED or entry.heals > 1:
             return False
         if isinstance(entry.fault, Cut | Slow):
-            return not self._final
+            return not any(_share_links(entry, each) for each in self._last)
         later = (each for each in self.entries.values() if each.id > entry.id and each.fault.ends_nodes)
         return not any(set(each.fault.concerned) & set(entry.fault.concerned) for each in later)
 
@@ -268,3 +305,14 @@ class Ledger:
             )
             for entry in self.entries.values()
         )
+
+
+def _share_links(entry: Entry, other: Entry) -> bool:
+    """Whether two faults are of the same link."""
+    one, two = entry.fault, other.fault
+    return (
+        entry is not other
+        and isinstance(one, Cut | Slow)
+        and isinstance(two, Cut | Slow)
+        and not set(one.links).isdisjoint(two.links)
+    )

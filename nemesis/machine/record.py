@@ -6,13 +6,11 @@ skipped, and what nobody knows, stays in the record with its reason.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from nemesis.faults import Fault, Standing
-
-RECORD_SCHEMA: Final = 1
 
 
 class Injected(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -52,7 +50,5 @@ class EpisodeRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class InjectionRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that was done, in order."""
 
-    schema: int = RECORD_SCHEMA
-    kind: str = "lantern-injected"
     episodes: tuple[EpisodeRun, ...] = ()
     faults: tuple[Injected, ...] = ()

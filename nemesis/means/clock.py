@@ -8,7 +8,7 @@ notice the bend (a static binary under a preload) is found out here, and the fau
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from targets.clock import MS
 from targets.cluster import ClockBend, NodeStatus, Primitive, ProcessState
@@ -58,7 +58,7 @@ async def _bent(cluster: Cluster, fault: BendClock, before: dict[str, NodeStatus
     return installed(**evidence)
 
 
-async def _right(cluster: Cluster, fault: BendClock) -> Verification:
+async def _right(cluster: Cluster, fault: BendClock, _boots: Any) -> Verification:
     """Measure that clocks run right again; a node that is not running has nothing to measure."""
     running = [node for node in fault.nodes if cluster.state(node) is ProcessState.RUNNING]
     if not (running and fault.bend.rate_ppm):

@@ -44,8 +44,13 @@ def installed(**evidence: Any) -> Verification:
 
 
 def skipped(reason: str) -> Verification:
-    """Return that it was not possible."""
+    """Return that it was not possible here and now, or had no effect."""
     return Verification(Standing.SKIPPED, {}, reason)
+
+
+def refused(reason: str) -> Verification:
+    """Return that the cluster cannot do it at all, so that nothing was done and nothing is to heal."""
+    return Verification(Standing.SKIPPED, {}, reason, tried=False)
 
 
 def unknown(reason: str) -> Verification:
@@ -95,7 +100,9 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
     ``make`` and ``undo`` take a cluster, the fault and one of its nodes; what they return is awaited
     where it can be. ``undo`` returns None where there is nothing to do. ``look`` is taken before the
     fault and handed to ``made``. Where ``told`` is given, what the nodes say of themselves before and
-    right after decides instead, in virtual time too. All three raise `Ineffective` or `Unverified`.
+    right after decides instead, in virtual time too. ``healed`` takes how often each node had been
+    started before the fault, of those that were heard to say. All four raise `Ineffective` or
+    `Unverified`.
     """
 
     needs: Callable[[Any], Sequence[Primitive]]
@@ -106,21 +113,21 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
     look: Callable[[Cluster, Any], Awaitable[Any]] = _nothing
     made: Callable[[Cluster, Any, Any], Awaitable[Verification]] = _states
     told: Callable[[Statuses, Statuses, Any], Verification] | None = None
-    healed: Callable[[Cluster, Any], Awaitable[Verification]] = _states
+    healed: Callable[[Cluster, Any, Mapping[str, int]], Awaitable[Verification]] = _states
     broken: Callable[[Place, Any], str | None] = lambda _place, _fault: None
     """Why the fault is in force no more as its heal begins; None if it is, or who knows."""
 
-    def impossible(self, place: Place, fault: Any) -> str | None:
+    def impossible(self, place: Place, fault: Any) -> Verification | None:
         """Return why this fault cannot be made here and now, None if it can."""
         reason = unsupported(place, self.needs(fault))
         if reason is not None:
-            return reason
+            return refused(reason)
         found = states(place, fault.nodes)
         missing = [node for node, state in found.items() if state is ProcessState.GONE]
         if missing:
-            return f"{', '.join(missing)} not running"
+            return skipped(f"{', '.join(missing)} not running")
         frozen = [node for node, state in found.items() if state is ProcessState.STOPPED]
-        return f"{frozen[0]} is stopped" if frozen and self.awake else None
+        return skipped(f"{frozen[0]} is stopped") if frozen and self.awake else None
 
 
 def while_there(call: Callable[[Any, Any, str], Any]) -> Callable[[Any, Any, str], Any]:

@@ -44,10 +44,15 @@ def _free(cluster: Any, fault: Any, node: str) -> Any:
     return cluster.set_disk_room(node, None)
 
 
+async def _lives(cluster: Cluster, fault: FillDisk, _boots: Any) -> Verification:
+    """Every node must be there; one whose disk was never written to has not ended."""
+    return await crash.back(cluster, fault, {})
+
+
 MEANS: Final = Means(
     needs=lambda _fault: (Primitive.DISK_ROOM,),
     make=lambda cluster, _fault, node: cluster.set_disk_room(node, ROOM_BYTES),
     undo=_free,
     made=_ended,
-    healed=crash.back,
+    healed=_lives,
 )

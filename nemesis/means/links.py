@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from nemesis.faults import Cut, Flight, Slow
 from targets.cluster import CLIENTS, Delayed, Dropped, Held, LinkState, Open, Primitive, Silenced
 
-from .common import Place, Unverified, installed, skipped, unsupported
+from .common import Place, Unverified, installed, refused, unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,9 +56,9 @@ def inject(place: LinkPlace, fault: Cut | Slow) -> Verification:
     """Put the links into their state. Nothing is awaited: a cut must be in time."""
     reason = unsupported(place, needs(fault))
     if reason is not None:
-        return skipped(reason)
+        return refused(reason)
     if not fault.links:
-        return skipped("the shape has no links here")
+        return refused("the shape has no links here")
     return _set(place, dict.fromkeys(fault.links, wanted(fault)))
 
 

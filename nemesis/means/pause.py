@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from targets.cluster import Primitive, ProcessState
 
@@ -28,7 +28,7 @@ def _let_go(place: Place, fault: Pause) -> str | None:
     return f"{', '.join(awake)} went on before the heal: somebody else let it" if awake else None
 
 
-async def _going_on(cluster: Cluster, fault: Pause) -> Verification:
+async def _going_on(cluster: Cluster, fault: Pause, _boots: Any) -> Verification:
     """No node may be stopped; one that died meanwhile is not frozen either."""
     found = states(cluster, fault.nodes)
     frozen = [node for node, state in found.items() if state is ProcessState.STOPPED]

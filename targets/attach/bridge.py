@@ -3,7 +3,8 @@
 A node's bridge listens on loopback. A connection to it is one process's: it has a client of its own,
 connected to the node when the first operation comes, and answers each `Call` with a `Completion`. When
 the harness drops the connection, as it does with every overdue answer, the client's coroutine is
-cancelled and the client closed; nothing it may still say is heard. What a client raises is its answer.
+cancelled and the client closed; nothing it may still say is heard. What a client raises is its answer;
+what breaks in here is none: it fails the run.
 """
 
 from __future__ import annotations
@@ -11,18 +12,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from checker.events import MISMATCH, EventType
+from targets.cluster import TargetError
 from targets.request import UNEXPECTED, RequestSession, unknown
 from targets.session import Call, Completion
 
-from .client import RAISED, Definite
+from .calling import Raised, call, made
+from .client import Definite
+from .words import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from targets.cluster import Address
 
@@ -30,7 +34,6 @@ if TYPE_CHECKING:
 
 LINE_MAX: Final = 1 << 20
 CLOSE_S: Final = 1.0
-SHOWN_CHARS: Final = 80
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +94,7 @@ class BridgeClient:
 class Bridge:
     """The bridge to one node, whose address is asked for anew for every connection."""
 
-    def __init__(self, make: Callable[[], Client], address: Callable[[], Address]) -> None:
+    def __init__(self, make: Callable[[], Client], address: Callable[[], Awaitable[Address]]) -> None:
         self._make = make
         self._address = address
         self._server: asyncio.Server | None = None
@@ -111,12 +114,13 @@ class Bridge:
         return host, port
 
     async def close(self) -> None:
-        """End every connection."""
+        """End every connection; a client that goes on is left to whoever ends its thread."""
         if self._server is not None:
             self._server.close()
         for task in tuple(self._serving):
             task.cancel()
-        await asyncio.gather(*self._serving, return_exceptions=True)
+        if self._serving:
+            await asyncio.wait(self._serving, timeout=CLOSE_S)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -124,23 +128,25 @@ class Bridge:
         self._serving.add(task)
         try:
             await self._serve(reader, writer)
-        except asyncio.CancelledError:
-            pass  # the harness left, or the run is over
+        except (asyncio.CancelledError, ConnectionError):
+            pass  # the harness left, however it did, or the run is over
+        except ValueError as error:  # a line without an end, or no call
+            log.warning("event=dropped why=%r", str(error))
         finally:
             self._serving.discard(task)
             writer.transport.abort()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            client = self._make()
-        except RAISED as error:
-            log.warning("event=no-client error=%r", error)
+            client = made(self._make)
+        except Raised as error:
+            log.warning("event=no-client error=%r", str(error))
             return
         connected = False
         try:
             while line := await reader.readline():
-                call = _calls.decode(line)
-                answering = asyncio.ensure_future(self._answer(client, call, connected=connected))
+                asked = _calls.decode(line)
+                answering = asyncio.ensure_future(self._answer(client, asked, connected=connected))
                 leaving = asyncio.ensure_future(reader.read(1))  # nothing more is said before the answer
                 try:
                     await asyncio.wait((answering, leaving), return_when=asyncio.FIRST_COMPLETED)
@@ -150,63 +156,64 @@ class Bridge:
                     for task in (answering, leaving):
                         task.cancel()
                     await asyncio.gather(answering, leaving, return_exceptions=True)
-                connected, completion = answering.result()
-                writer.write(msgspec.json.encode(completion) + b"\n")
+                connected, said = answering.result()
+                writer.write(said)
                 if not connected:
                     return
         finally:
-            with contextlib.suppress(*RAISED):
+            with contextlib.suppress(Definite, Raised, TimeoutError):
                 async with asyncio.timeout(CLOSE_S):
-                    await client.close()
+                    await call("close", client.close())
 
-    async def _answer(self, client: Client, call: Call, *, connected: bool) -> tuple[bool, Completion]:
-        """Return whether the connection can be used again, and what came of the call."""
+    async def _answer(self, client: Client, asked: Call, *, connected: bool) -> tuple[bool, bytes]:
+        """Return whether the connection can be used again, and what came of the call, as it is sent."""
+        try:
+            usable, completion = await self._completed(client, asked, connected=connected)
+            return usable, msgspec.json.encode(completion) + b"\n"
+        except Exception as error:  # what breaks in here is our own, and a read must not just fail of it
+            log.exception("event=bridge-broke")
+            broke = unknown(asked, UNEXPECTED, unexpected=f"the bridge to your client broke: {error!r}")
+            return False, msgspec.json.encode(broke) + b"\n"
+
+    async def _completed(
+        self, client: Client, asked: Call, *, connected: bool
+    ) -> tuple[bool, Completion]:
         if not connected:
             try:
-                await client.connect(*self._address())
-            except RAISED as error:  # whatever it is, nothing was sent
-                return False, Completion(EventType.FAIL, call.value, f"not-connected: {error}")
+                await call("connect", client.connect(*await self._address()))
+            except (Definite, Raised, TargetError) as error:  # whatever it is, nothing was sent
+                return False, Completion(EventType.FAIL, asked.value, f"not-connected: {error}")
         try:
-            return True, await _invoke(client, call, f"{self._space}/{call.key}")
+            return True, await _invoke(client, asked, f"{self._space}/{asked.key}")
         except Definite as error:
-            return True, Completion(EventType.FAIL, call.value, str(error) or "refused")
-        except RAISED as error:  # whatever it is, nobody knows
-            return False, unknown(call, f"{type(error).__name__}: {error}")
+            return True, Completion(EventType.FAIL, asked.value, str(error) or "refused")
+        except Raised as error:  # whatever it is, nobody knows
+            return False, unknown(asked, str(error))
 
 
-async def _invoke(client: Client, call: Call, key: str) -> Completion:
+async def _invoke(client: Client, asked: Call, key: str) -> Completion:
     """Return what the client's answer means: of another kind than was asked for it means nothing."""
-    match call.f:
+    match asked.f:
         case "read":
-            answer = await client.read(key)
+            answer = await call("read", client.read(key))
+            if answer is None:
+                return Completion(EventType.OK, None)
+            if isinstance(answer, int) and not isinstance(answer, bool):
+                return Completion(EventType.OK, int.__index__(answer))  # a library's own kind of integer
             wanted = "neither an integer nor None"
-            known = answer is None or (isinstance(answer, int) and not isinstance(answer, bool))
-            completion = Completion(EventType.OK, answer)
         case "write":
-            answer = await client.write(key, call.value)
+            answer = await call("write", client.write(key, asked.value))
+            if answer is not False:
+                return Completion(EventType.OK, asked.value)
             wanted = "and what did not happen is to be raised"
-            known = answer is not False
-            completion = Completion(EventType.OK, call.value)
         case "cas":
-            old, new = call.value
-            answer = await client.cas(key, old, new)
+            old, new = asked.value
+            answer = await call("cas", client.cas(key, old, new))
+            if answer is True:
+                return Completion(EventType.OK, asked.value)
+            if answer is False:
+                return Completion(EventType.FAIL, asked.value, MISMATCH)
             wanted = "neither True nor False"
-            known = isinstance(answer, bool)
-            completion = (
-                Completion(EventType.OK, call.value)
-                if answer
-                else Completion(EventType.FAIL, call.value, MISMATCH)
-            )
         case _:
-            raise Definite(f"no operation {call.f}")
-    if known:
-        return completion
-    return unknown(call, UNEXPECTED, unexpected=f"{call.f} returned {_shown(answer)}, {wanted}")
-
-
-def _shown(answer: Any) -> str:
-    """Return an answer for a sentence; somebody's own object may fail at that as well."""
-    try:
-        return repr(answer)[:SHOWN_CHARS]
-    except Exception:  # noqa: BLE001 - as above
-        return f"a {type(answer).__name__}"
+            raise Definite(f"no operation {asked.f}")
+    return unknown(asked, UNEXPECTED, unexpected=f"{asked.f} returned {shown(answer)}, {wanted}")

@@ -24,19 +24,18 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import inspect
+import os
 import sys
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from targets.cluster import TargetError
 
+from .words import in_words
+
 if TYPE_CHECKING:
     from pathlib import Path
 
 METHODS: Final = ("connect", "close", "read", "write", "cas", "leading")
-
-
-RAISED: Final = (Exception, SystemExit, KeyboardInterrupt)
-"""What somebody else's code may raise, and the harness goes on; signals are taken elsewhere."""
 
 PORTS: Final = range(1, 1 << 16)
 
@@ -80,7 +79,7 @@ def load(path: Path) -> type[Client]:
     """
     name = f"lantern_user_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
-    if not path.is_file():
+    if not os.path.isfile(path):  # noqa: PTH113 - false, too, of a name that no file can have
         raise TargetError(f"there is no file {path}")
     if spec is None or spec.loader is None:
         raise TargetError(f"{path} is no Python file: its name has to end in .py")
@@ -89,8 +88,10 @@ def load(path: Path) -> type[Client]:
     try:
         with contextlib.redirect_stdout(sys.stderr):  # standard output is the result's alone
             spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        raise TargetError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # an exit among them
+        raise TargetError(f"{path} cannot be imported: {in_words(error)}") from error
     client = getattr(module, "Client", None)
     if not inspect.isclass(client):
         raise TargetError(f"{path} has no class Client")

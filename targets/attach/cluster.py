@@ -10,6 +10,7 @@ Nodes are called n1, n2, ... in the order of the containers.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -25,12 +26,16 @@ from targets.docker.system import PlainContainers
 from targets.docker.template import Service
 from targets.host.gate import Port
 from targets.host.runtime import Runtime
+from targets.host.starting import wholly
 from targets.trueclock import raw_ns
 
 from . import found as finding
 from . import record
+from .aside import Aside
 from .bridge import Bridge
-from .client import RAISED
+from .calling import Raised, call, made
+from .client import Definite
+from .words import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,6 +48,7 @@ if TYPE_CHECKING:
     from .client import Client
 
 ASK_S: Final = 0.3
+OPEN_S: Final = 10.0
 
 
 class AttachedSystem(PlainContainers):
@@ -53,6 +59,8 @@ class AttachedSystem(PlainContainers):
         self.services = {name: Service(name=name, image="") for name in names}
         self.client_port = client.port
         self.peer_port = client.port
+        self.aside = Aside()
+        """Where the client runs."""
         self._client = client
         self._mode = mode
         self._asked: dict[str, Client] = {}
@@ -68,19 +76,17 @@ class AttachedSystem(PlainContainers):
     async def status(self, node: str, address: Address) -> NodeStatus | None:
         """Ask a node whether it leads, on a connection kept for that.
 
-        A node that does not follows whoever said that it leads in the same term. Several may ask at
-        once; somebody's client is asked one thing at a time.
+        A node that does not follows whoever said that it leads in the same term. Raises `TargetError`
+        if the client lets nobody else in any more.
         """
+        self.aside.check()
         try:
-            async with asyncio.timeout(ASK_S), self._turns[node]:
-                client = self._asked.get(node)
-                if client is None:
-                    client = self._asked[node] = self._client(self._mode)
-                    await client.connect(*address)
-                leads, term = _as_leadership(await client.leading())
-        except RAISED as error:  # somebody else's code: whatever it is, the node did not answer
-            self.trouble[node] = f"{type(error).__name__}: {error}" if str(error) else repr(error)
-            await self.forget(node)
+            leads, term = await self.aside.run(self._leading(node, address), ASK_S)
+        except (Definite, Raised) as error:
+            self.trouble[node] = str(error)
+            return None
+        except TimeoutError:
+            self.trouble[node] = f"nothing within {ASK_S:g} s"
             return None
         if leads:
             self._leader_by_term = {term: node}
@@ -96,19 +102,39 @@ class AttachedSystem(PlainContainers):
             true_ns=raw_ns(),
         )
 
+    async def _leading(self, node: str, address: Address) -> tuple[bool, int]:
+        """Return whether a node leads, and in which term. Runs aside.
+
+        Several may ask at once; somebody's client is asked one thing at a time.
+        """
+        async with self._turns[node]:
+            try:
+                client = self._asked.get(node)
+                if client is None:
+                    client = self._asked[node] = made(partial(self._client, self._mode))
+                    await call("connect", client.connect(*address))
+                return _as_leadership(await call("leading", client.leading()))
+            except BaseException:
+                await self.forget(node)
+                raise
+
+    async def drop(self, node: str) -> None:
+        """Forget the connection to a node that cannot answer."""
+        if node in self._asked:
+            with contextlib.suppress(TimeoutError):
+                await self.aside.run(self.forget(node), 2 * ASK_S)
+
     async def forget(self, node: str) -> None:
-        """Drop the connection that a node is asked on."""
+        """Drop the connection that a node is asked on. Runs aside."""
         client = self._asked.pop(node, None)
         if client is not None:
-            try:
+            with contextlib.suppress(Definite, Raised, TimeoutError):  # it is dropped either way
                 async with asyncio.timeout(ASK_S):
-                    await client.close()
-            except RAISED:
-                pass  # it is dropped either way
+                    await call("close", client.close())
 
 
 class AttachedCluster(ContainerCluster):
-    """See `targets.cluster.Cluster`. ``containers`` are names; else those of ``compose`` are taken."""
+    """See `targets.cluster.Cluster`. See `targets.attach.found` for ``containers`` and ``compose``."""
 
     def __init__(
         self,
@@ -129,7 +155,10 @@ class AttachedCluster(ContainerCluster):
         """See `targets.cluster.Found`."""
         self._engine: Engine | None = None
         self._bridges = {
-            node: Bridge(partial(client, mode), partial(self._dialed, node)) for node in self.nodes
+            node: Bridge(
+                partial(client, mode), partial(self._attached.aside.back, partial(self._dialed, node))
+            )
+            for node in self.nodes
         }
 
     async def start(self) -> None:
@@ -138,10 +167,11 @@ class AttachedCluster(ContainerCluster):
         self._runtime = Runtime(self._run_dir.name)
         self._refusing = Port()
         self._links = PacketLinks(self._runtime.path.name, self._attached)
-        try:
+        async with wholly(self.stop):
             found = await self._find(self._engine)
+            held = record.holders(self._runtime)
             for node, one in zip(self.nodes, found, strict=True):
-                self._containers[node] = await _running(self._engine, node, one)
+                self._containers[node] = await _running(self._engine, node, one, held.get(one.id))
                 self.known_as[node] = one.name
             record.save(self._runtime, self._containers)
             record.check_alone(self._runtime)
@@ -152,36 +182,40 @@ class AttachedCluster(ContainerCluster):
                 self._links.keep()
             elif reason != NO_PID:
                 self._links.know(self._addresses())
-            for bridge in self._bridges.values():
-                await bridge.open(self._runtime.path.name)
+            await self._attached.aside.run(self._open_bridges(self._runtime.path.name), OPEN_S)
             await asyncio.gather(*(self._until_answer(node) for node in self.nodes))
-        except BaseException as error:
-            try:
-                await self.stop()
-            except TargetError as left:
-                error.add_note(str(left))
-            raise
 
     async def stop(self) -> None:
         """Leave every container as it was found. Idempotent; safe half-started."""
         engine, runtime, links = self._engine, self._runtime, self._links
         if engine is None or runtime is None or links is None:
             return
-        for bridge in self._bridges.values():
-            await bridge.close()
-        for node in self.nodes:
-            await self._attached.forget(node)
         try:
             left = await self._leave(links)
             if left:
-                raise TargetError("; ".join(left))  # what is left is left written down, for a heal
-            runtime.remove()
+                left.append("`lantern heal` tries again")  # of what is left, and left written down
+            else:
+                runtime.remove()
+            if (stuck := await self._attached.aside.end(self._farewell())) is not None:
+                left.append(stuck)
+            if left:
+                raise TargetError("; ".join(left))
         finally:
             if self._refusing is not None:
                 self._refusing.close()
             engine.close()
             self._engine = self._runtime = self._links = None
             self._containers = {}
+
+    async def _open_bridges(self, space: str) -> None:
+        """Begin to listen. Runs aside."""
+        for bridge in self._bridges.values():
+            await bridge.open(space)
+
+    async def _farewell(self) -> None:
+        """Drop every connection of the client's. Runs aside."""
+        await asyncio.gather(*(bridge.close() for bridge in self._bridges.values()))
+        await asyncio.gather(*(self._attached.forget(node) for node in self.nodes))
 
     async def _leave(self, links: PacketLinks | GateLinks) -> list[str]:
         """Leave everything as it was found; what goes wrong with one part keeps no other from it."""
@@ -209,7 +243,7 @@ class AttachedCluster(ContainerCluster):
     async def status(self, node: str) -> NodeStatus | None:
         """Ask the node; None if it does not answer in time."""
         if self.container(node).state() is not ProcessState.RUNNING:
-            await self._attached.forget(node)
+            await self._attached.drop(node)
             return None
         return await self._attached.status(node, self._dialed(node))
 
@@ -267,15 +301,15 @@ class AttachedCluster(ContainerCluster):
         return {CLIENTS: gateway, **{node: networks[name][0] for node, networks in seen.items()}}
 
     async def _find(self, engine: Engine) -> tuple[finding.Found, ...]:
-        if self._names:
+        if self._compose is None:
             found = await finding.by_name(engine, self._names)
         else:
-            assert self._compose is not None, "whoever names no containers names a compose file"
-            found = await finding.by_compose(engine, self._compose)
+            found = await finding.by_compose(engine, self._compose, self._names)
         if len(found) != len(self.nodes):
             raise TargetError(
                 f"there are {len(found)} containers, and the plan has {len(self.nodes)} nodes: say"
-                f" --nodes {len(found)}, or name those of {', '.join(one.name for one in found)} to test"
+                f" --nodes {len(found)}, or name those to test under `containers` in a plan, of"
+                f" {', '.join(one.name for one in found)}"
             )
         return found
 
@@ -283,20 +317,27 @@ class AttachedCluster(ContainerCluster):
 def _as_leadership(answer: Any) -> tuple[bool, int]:
     match answer:
         case (bool(leads), int(term)) if not isinstance(term, bool):
-            return leads, term
+            return leads, int.__index__(term)
         case _:
-            raise TypeError(f"leading returned {answer!r}, not whether the node leads and its term")
+            raise Raised(
+                f"TypeError: leading returned {shown(answer)}, not whether the node leads and its term"
+            )
 
 
-async def _running(engine: Engine, node: str, found: finding.Found) -> Container:
+async def _running(
+    engine: Engine, node: str, found: finding.Found, holder: record.Holder | None
+) -> Container:
     container = Container(engine, node, found.id)
     await container.refresh()
-    match container.state():
-        case ProcessState.GONE:
-            raise TargetError(
-                f"{found.name} does not run: start your cluster first, or name the containers to test"
-            )
-        case ProcessState.STOPPED:
-            raise TargetError(f"{found.name} is paused: `docker unpause` it, or continue its processes")
-        case ProcessState.RUNNING:
-            return container
+    state = container.state()
+    if state is ProcessState.RUNNING:
+        return container
+    if state is ProcessState.GONE:
+        how, remedy = "does not run", "start your cluster first, or name the containers to test"
+    else:
+        how, remedy = "is paused", "`docker unpause` it, or continue its processes"
+    if holder is not None and holder.live:
+        remedy = f"run {holder.run} of Lantern makes faults on it, so wait for its end"
+    elif holder is not None:
+        remedy = f"run {holder.run} of Lantern left it so and is dead, so `lantern heal`"
+    raise TargetError(f"{found.name} {how}: {remedy}")

@@ -1,14 +1,15 @@
-"""Finding somebody's running containers: by their names, or by the compose file they were made from."""
+"""Finding somebody's running containers: by their names, by the compose file they are of, or by both."""
 
 from __future__ import annotations
 
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import docker.errors
 import msgspec
 
 from targets.cluster import TargetError
+from targets.docker.engine import EngineRefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,23 +41,30 @@ async def by_name(engine: Engine, names: Sequence[str]) -> tuple[Found, ...]:
         found = await engine.call("look the containers up", look)
     except docker.errors.NotFound as error:
         raise TargetError(f"there is no such container: {error.explanation}") from error
-    except (docker.errors.APIError, docker.errors.NullResource) as error:
+    except (EngineRefusedError, docker.errors.NullResource) as error:
         raise TargetError(f"{', '.join(map(repr, names))} cannot be looked up: {error}") from error
-    for one, other in combinations(found, 2):
-        if one.id == other.id:
-            raise TargetError(f"{one.name} and {other.name} are the same container: name each once")
+    _each_once(found)
     return found
 
 
-async def by_compose(engine: Engine, file: Path) -> tuple[Found, ...]:
-    """Return one container a service of the project that was made from this compose file, by name."""
+async def by_compose(engine: Engine, file: Path, names: Sequence[str] = ()) -> tuple[Found, ...]:
+    """Return containers of the project that was made from this compose file, known by their services.
+
+    ``names`` are services or containers of it, and keep their order; without any, one container a
+    service is meant, in the order of the services' names.
+    """
     folders = {str(file.parent.resolve()), str(file.parent.absolute())}
 
     def look(client: Client) -> list[dict[str, Any]]:
         return list(client.api.containers(all=True, filters={"label": CONFIG_FILES}))
 
     made = [
-        one["Labels"] | {"id": one["Id"], "name": one["Names"][0].lstrip("/")}
+        _Made(
+            service=one["Labels"][SERVICE],
+            name=one["Names"][0].lstrip("/"),
+            id=one["Id"],
+            project=one["Labels"].get(PROJECT, ""),
+        )
         for one in await engine.call("look the project up", look)
         if one["Labels"].get(WORKING_DIR) in folders
         and one["Labels"].get(ONE_OFF) != "True"
@@ -64,19 +72,48 @@ async def by_compose(engine: Engine, file: Path) -> tuple[Found, ...]:
     ]
     if not made:
         raise TargetError(f"nothing was started from {file}: run `docker compose up -d` there first")
-    projects = sorted({one.get(PROJECT, "") for one in made})
+    meant = [one for one in made if not names or one.name in names or one.service in names]
+    projects = sorted({one.project for one in meant})
     if len(projects) > 1:
         raise TargetError(
-            f"{file} runs as the projects {' and '.join(projects)}; name the containers of one instead"
+            f"{file} runs as the projects {' and '.join(projects)}; name the containers of one under"
+            " `containers` in a plan"
         )
-    found = sorted((one[SERVICE], one["name"], one["id"]) for one in made)
-    for (service, first, _), (other, second, _) in pairwise(found):
-        if service == other:
+    found = tuple(_meant(meant, name, file) for name in names or sorted({one.service for one in made}))
+    _each_once(found)
+    return found
+
+
+class _Made(msgspec.Struct, frozen=True):
+    """A container that compose made."""
+
+    service: str
+    name: str
+    id: str
+    project: str
+
+
+def _meant(made: Sequence[_Made], name: str, file: Path) -> Found:
+    """Return the one container that ``name`` means, of a service or of its own."""
+    named = [one for one in made if name == one.name]
+    several = named or sorted((one for one in made if name == one.service), key=lambda one: one.name)
+    match several:
+        case [one]:
+            return Found(one.id, one.name if named else one.service)
+        case []:
+            raise TargetError(f"{name} is no service of {file} that was started, nor a container of one")
+        case _:
+            names = " and ".join(one.name for one in several)
             raise TargetError(
-                f"service {service} of {file} has the containers {first} and {second}; name the"
-                " containers to test instead"
+                f"service {name} of {file} has the containers {names};"
+                " name those to test under `containers` in a plan"
             )
-    return tuple(Found(container, service) for service, _, container in found)
+
+
+def _each_once(found: Sequence[Found]) -> None:
+    for one, other in combinations(found, 2):
+        if one.id == other.id:
+            raise TargetError(f"{one.name} and {other.name} are the same container: name each once")
 
 
 def _base_name(path: str) -> str:

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 import docker.errors
 import msgspec
 
-from targets.cluster import TargetError
+from targets.cluster import ProcessState, TargetError
 from targets.docker import netns, packets, processes, queues
-from targets.docker.engine import Engine
+from targets.docker.engine import Engine, EngineAbsentError
 from targets.host import procfs, runtime
 from targets.host.heal import ATTACHED, Healed
 from targets.host.procfs import Identity
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from targets.docker.container import Container
@@ -51,43 +51,80 @@ def save(directory: Runtime, containers: Mapping[str, Container]) -> None:
     runtime.replace(directory.path / ATTACHED, msgspec.json.encode(record))
 
 
+class Holder(msgspec.Struct, frozen=True):
+    """A run that has attached to a container and has not left it; ``live`` if it goes on."""
+
+    run: str
+    live: bool
+
+
+def holders(directory: Runtime) -> dict[str, Holder]:
+    """Return by container which other run has attached to it; one that goes on before a dead one."""
+    held: dict[str, Holder] = {}
+    for found in runtime.find():
+        record = _read(found.path)
+        if found.path == directory.path or record is None:
+            continue
+        name = found.manifest.run if found.manifest else found.path.name
+        for one in record.attached:
+            if one.container not in held or found.live:
+                held[one.container] = Holder(name, live=found.live)
+    return held
+
+
 def check_alone(directory: Runtime) -> None:
     """Raise `TargetError` if another run that goes on has attached to one of the same containers.
 
     Each writes down its own before it looks, so of two that begin at once none is overlooked.
     """
     own = _read(directory.path)
-    ours = set() if own is None else {one.container for one in own.attached}
-    for found in runtime.find():
-        record = _read(found.path)
-        if found.path != directory.path and found.live and record is not None:
-            shared = [one.container for one in record.attached if one.container in ours]
-            name = found.manifest.run if found.manifest else found.path.name
-            if shared:
-                raise TargetError(
-                    f"run {name} makes faults on container {shared[0][:12]} already: wait for its end"
-                )
+    held = holders(directory)
+    for one in () if own is None else own.attached:
+        holder = held.get(one.container)
+        if holder is not None and holder.live:
+            raise TargetError(
+                f"run {holder.run} makes faults on container {one.container[:12]} already:"
+                " wait for its end"
+            )
 
 
 async def heal(run: str | None = None, *, dry: bool = False) -> tuple[Healed, ...]:
     """Leave as found what dead runs had attached to; their directories are left to the local heal.
 
-    ``dry`` touches nothing, and tells what would be done.
+    ``dry`` touches nothing, and tells what would be done. Raises `EngineAbsentError` where no engine
+    answers and nothing is written down that can be done without.
     """
-    engine = await Engine.connect()
+    left = list(_left(run))
+    engine: Engine | EngineAbsentError
     try:
-        return await _heal(engine, run, dry=dry)
+        engine = await Engine.connect()
+    except EngineAbsentError as error:
+        if not left:
+            raise
+        engine = error
+    try:
+        return await _heal(engine, left, dry=dry)
     finally:
-        engine.close()
+        if isinstance(engine, Engine):
+            engine.close()
 
 
-async def _heal(engine: Engine, run: str | None, *, dry: bool) -> tuple[Healed, ...]:
-    healed = []
+def _left(run: str | None) -> Iterator[tuple[runtime.Found, str | None, Attachment]]:
     for found in runtime.find():
         name = found.manifest.run if found.manifest else None
         record = _read(found.path)
-        if record is None or found.live or (run is not None and run != name):
-            continue
+        if record is not None and not found.live and run in (None, name):
+            yield found, name, record
+
+
+async def _heal(
+    engine: Engine | EngineAbsentError,
+    left: Iterable[tuple[runtime.Found, str | None, Attachment]],
+    *,
+    dry: bool,
+) -> tuple[Healed, ...]:
+    healed = []
+    for found, name, record in left:
         if dry:
             would = tuple(f"would leave {one.container} as it was found" for one in record.attached)
             healed.append(Healed(str(found.path), name, live=False, done=would))
@@ -102,10 +139,25 @@ async def _heal(engine: Engine, run: str | None, *, dry: bool) -> tuple[Healed, 
     return tuple(healed)
 
 
-async def _leave(engine: Engine, run: str, one: Attached, *, done: list[str], failed: list[str]) -> None:
-    """Leave one container as it was found; what goes wrong with one part keeps no other from it."""
+async def _leave(
+    engine: Engine | EngineAbsentError,
+    run: str,
+    one: Attached,
+    *,
+    done: list[str],
+    failed: list[str],
+) -> None:
+    """Leave one container as it was found; what goes wrong with one part keeps no other from it.
+
+    Whose process runs as it did needs no engine.
+    """
 
     async def run_again() -> str | None:
+        if isinstance(engine, EngineAbsentError):
+            group = _group(one)
+            if group is not None and group.state() is ProcessState.RUNNING:
+                return None
+            raise engine
         try:
             return await engine.call(f"start {one.node}", lambda client: _run_again(client, one))
         except docker.errors.NotFound:
@@ -125,10 +177,15 @@ async def _leave(engine: Engine, run: str, one: Attached, *, done: list[str], fa
 
 
 async def _go_on(one: Attached) -> str | None:
+    group = _group(one)
+    return f"continued {one.node}" if group is not None and group.resume() else None
+
+
+def _group(one: Attached) -> processes.Group | None:
+    """Return its processes, if its first one is still the one that was found."""
     who = one.process
     group = None if who is None else processes.group_of(who.pid, one.container)
-    ours = group is not None and group.first == who
-    return f"continued {one.node}" if ours and group is not None and group.resume() else None
+    return group if group is not None and group.first == who else None
 
 
 async def _open_links(run: str, one: Attached) -> str | None:

@@ -46,8 +46,6 @@ class Attached:
                 "say which containers: --compose with the file that they were started from, or their"
                 " names under `containers` in a plan"
             )
-        if setup.containers and setup.compose is not None:
-            raise UnfitError("containers are named and a compose file too: say one", key="containers")
         named, nodes = len(setup.containers), len(setup.node_names)
         if named not in (0, nodes):
             raise UnfitError(f"{named} containers are named for {nodes} nodes", key="nodes")

@@ -19,11 +19,13 @@ import signal
 from typing import TYPE_CHECKING, Final
 
 from targets.cluster import ProcessState, TargetError
-from targets.host import faketime, procfs
+from targets.host import procfs
 from targets.host.gate import Port
+from targets.host.heal import CONTAINERS
 from targets.host.runtime import Runtime
+from targets.host.starting import require_true_clock, wholly
 
-from . import netns, project
+from . import netns, processes, project
 from .container import NO_PID
 from .engine import Engine
 from .gates import GateLinks
@@ -35,8 +37,10 @@ if TYPE_CHECKING:
 
     from .system import ContainerSystem
 
-LOG_BYTES_MAX: Final = 20 * 1024 * 1024
+LOG_BYTES_MAX: Final = 16 << 20
 LOG_S: Final = 5.0
+LATE_START_S: Final = 1.5
+LOOK_S: Final = 0.1
 
 log = logging.getLogger(__name__)
 
@@ -56,16 +60,14 @@ class DockerCluster(ContainerCluster):
 
     async def start(self) -> None:
         """Create and start everything; raise `TargetError` if a node does not answer in time."""
-        if faketime.preloaded():
-            raise TargetError(
-                "the harness runs under libfaketime itself: its clock would be worth nothing"
-            )
+        require_true_clock()
         if self._gates and (reason := netns.obstacle()) is not None:
             raise TargetError(f"there can be no gates here: {reason}")
         self._engine = await Engine.connect()
-        try:
+        async with wholly(self.stop):
             self._runtime = Runtime(self._run_dir.name)
             run = self._runtime.path.name
+            (self._runtime.path / CONTAINERS).touch()
             # In a far node's namespace nothing can listen, and its peers would be sought in vain.
             self._gates = self._gates and self._engine.host is None
             links = GateLinks(self._system) if self._gates else PacketLinks(run, self._system)
@@ -81,12 +83,6 @@ class DockerCluster(ContainerCluster):
             await asyncio.gather(*(self._start_node(node) for node in self.nodes))
             links.keep()
             await asyncio.gather(*(self._until_answer(node) for node in self.nodes))
-        except BaseException as error:
-            try:
-                await self.stop()
-            except TargetError as left:
-                error.add_note(str(left))
-            raise
 
     async def stop(self) -> None:
         """Heal, keep the logs, remove everything. Idempotent; safe half-started."""
@@ -96,18 +92,17 @@ class DockerCluster(ContainerCluster):
         try:
             if self._links is not None:
                 await self._links.close()
-            self._system.close()
             if self._refusing is not None:
                 self._refusing.close()
             if runtime is not None:
                 await self._keep_logs()
                 await _remove(engine, runtime.path.name)
+                self._system.close()  # while a start may be under way the engine makes what is not there
                 runtime.remove()
-        except TargetError:
-            for container in self._containers.values():
-                if container.identity is not None:
-                    procfs.send(container.identity, signal.SIGKILL)
-            raise
+        except TargetError as error:
+            await self._kill_all()
+            self._system.close()
+            raise TargetError(f"{error}; `lantern heal` tries again") from error
         finally:
             engine.close()
             self._engine = self._runtime = self._links = None
@@ -128,6 +123,16 @@ class DockerCluster(ContainerCluster):
         if container.pid is not None and netns.obstacle() is None:
             self.links.attach(node, container.pid)
 
+    async def _kill_all(self) -> None:
+        """Kill the nodes without the engine; one that it was just told to start comes a little later."""
+        loop = asyncio.get_running_loop()
+        deadline_s = loop.time() + LATE_START_S
+        while loop.time() < deadline_s:
+            for container in self._containers.values():
+                for who in processes.found(container.id):
+                    procfs.send(who, signal.SIGKILL)
+            await asyncio.sleep(LOOK_S)
+
     async def _keep_logs(self) -> None:
         """Keep the end of every node's log; a log that cannot be had changes no verdict."""
         folder = self._run_dir / "logs"
@@ -142,4 +147,4 @@ class DockerCluster(ContainerCluster):
 
 async def _remove(engine: Engine, run: str) -> None:
     if left := await project.remove(engine, run):
-        raise TargetError(f"the engine did not remove {', '.join(left)}: `lantern heal` tries again")
+        raise TargetError(f"the engine did not remove {', '.join(left)}")

@@ -22,18 +22,17 @@ import docker.errors
 
 from targets.cluster import ProcessState, TargetError
 from targets.host import procfs
+from targets.host.until import until
 
 from . import processes
-from .engine import CALL_S
+from .engine import CALL_S, EngineRefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from .engine import Engine
 
 STOP_S: Final = 2.0
 EXIT_S: Final = 10.0
-PROBE_S: Final = 0.0005
+LEARN_S: Final = 1.0
 ASK_S: Final = 0.05
 
 LOOPBACK: Final = "127.0.0.1"
@@ -64,12 +63,11 @@ class Container:
 
     async def _inspect(self) -> dict[str, Any]:
         try:
-            seen: dict[str, Any] = await self._engine.call(
-                f"describe {self.node}", lambda client: client.api.inspect_container(self.id)
+            return await self._engine.call(
+                f"describe {self.node}", lambda client: _described(client.api.inspect_container(self.id))
             )
         except docker.errors.NotFound as error:
             raise ContainerGoneError(f"{self.node}: its container {self.id[:12]} is gone") from error
-        return seen
 
     async def ended_with(self) -> int | None:
         """Return the code the engine has for its end, None if it knows of none; no `refresh`."""
@@ -140,7 +138,14 @@ class Container:
     async def pause(self) -> None:
         """Freeze it; return once every process is stopped. Nothing if it is stopped already."""
         if self._group is not None and self._group.obeys():
-            await self._until(ProcessState.STOPPED, "stop", STOP_S, pressing=self._group.stop)
+            await until(
+                ProcessState.STOPPED,
+                self.state,
+                name=self.node,
+                verb="stop",
+                within_s=STOP_S,
+                pressing=self._group.stop,
+            )
         elif self.state() is not ProcessState.STOPPED:
             await self._tell("freeze", lambda client: client.api.pause(self.id))
 
@@ -161,7 +166,7 @@ class Container:
         """SIGKILL; return once it is dead. The daemon may learn of it a little later."""
         if self._group is not None and self._group.obeys():
             procfs.send(self._group.first, signal.SIGKILL)
-            await self._until(ProcessState.GONE, "die", EXIT_S)
+            await until(ProcessState.GONE, self.state, name=self.node, verb="die", within_s=EXIT_S)
         else:
             await self._tell("kill", lambda client: client.api.kill(self.id))
 
@@ -172,48 +177,51 @@ class Container:
         """
         if not await self._came_back():
             await self._tell("start", lambda client: client.api.start(self.id))
+        await self._known()
+
+    async def _known(self) -> None:
+        """Give an engine of this host the time to learn that what it started has ended at once.
+
+        Until then it names a pid that is nobody's here, as one on another machine does for good.
+        """
+        loop = asyncio.get_running_loop()
+        deadline_s = loop.time() + LEARN_S
+        while self.far and self._engine.host is None and loop.time() < deadline_s:
+            await asyncio.sleep(ASK_S)
+            await self.refresh()
 
     async def log(self, *, bytes_max: int, deadline_s: float = CALL_S) -> bytes:
-        """Return the end of what it said, at most ``bytes_max`` of it."""
+        """Return the end of what it said, ``bytes_max`` at most; `TargetError` if it cannot be had."""
         lines = bytes_max // 80
-        said = await self._engine.call(
-            f"hand over the log of {self.node}",
-            lambda client: client.api.logs(self.id, stdout=True, stderr=True, tail=lines),
-            deadline_s=deadline_s,
-        )
+        try:
+            said = await self._engine.call(
+                f"hand over the log of {self.node}",
+                lambda client: client.api.logs(self.id, stdout=True, stderr=True, tail=lines),
+                deadline_s=deadline_s,
+            )
+        except (
+            EngineRefusedError,
+            docker.errors.NotFound,
+        ) as error:  # a driver that keeps none, for one
+            raise TargetError(f"the engine has no log of {self.node}: {error.explanation}") from error
         return bytes(said)[-bytes_max:]
+
+    async def last_words(self) -> str:
+        """Return the end of what it said, for a message; or why there is none to be had."""
+        try:
+            said = await self.log(bytes_max=2000)
+        except TargetError as error:
+            return str(error)
+        return said.decode(errors="replace").strip()[-800:]
 
     async def _tell(self, verb: str, action: Any) -> None:
         try:
             await self._engine.call(f"{verb} {self.node}", action)
         except docker.errors.NotFound:
             pass  # gone is as good as thawed or killed; `refresh` says so where it is not
-        except docker.errors.APIError as error:
+        except EngineRefusedError as error:
             raise TargetError(f"the engine would not {verb} {self.node}: {error.explanation}") from error
         await self.refresh()
-
-    async def _until(
-        self,
-        wanted: ProcessState,
-        verb: str,
-        within_s: float,
-        *,
-        pressing: Callable[[], None] = lambda: None,
-    ) -> None:
-        loop = asyncio.get_running_loop()
-        deadline_s = loop.time() + within_s
-        while True:
-            pressing()
-            found = self.state()
-            if found is wanted:
-                return
-            if found is ProcessState.GONE:
-                raise TargetError(f"{self.node} was to {verb} but is gone")
-            if loop.time() > deadline_s:
-                raise TargetError(
-                    f"{self.node} did not {verb} within {within_s:g} s: it is {found.value}"
-                )
-            await asyncio.sleep(PROBE_S)
 
     async def _came_back(self) -> bool:
         """Wait until the engine knows of its end; return whether it runs again after all."""
@@ -229,3 +237,12 @@ class Container:
             await asyncio.sleep(ASK_S)
             await self.refresh()
         return False
+
+
+def _described(said: Any) -> dict[str, Any]:
+    """Return a container's description; KeyError or TypeError if it lacks what is read of it."""
+    state = said["State"]
+    for key in ("Running", "Paused", "Pid", "ExitCode"):
+        state[key]
+    said["Image"], said["NetworkSettings"]["Networks"]  # as above
+    return dict(said)

@@ -8,9 +8,10 @@ and whoever called re-reads the state instead of assuming one.
 
     TargetError
     ├── EngineAbsentError   nothing answers: said before anything is changed
-    └── EngineSilentError   no answer in time, or the connection broke: nobody knows
+    ├── EngineSilentError   no answer in time, or none that makes sense: nobody knows
+    └── EngineRefusedError  it said no, or that it is broken
 
-Whatever else the engine refuses is `docker.errors.APIError`, of which only `NotFound` is an answer.
+Only `docker.errors.NotFound` is an answer, and raised as it is.
 """
 
 from __future__ import annotations
@@ -48,6 +49,18 @@ class EngineSilentError(TargetError):
     """The engine did not answer in time: what was asked may or may not have happened."""
 
 
+class EngineRefusedError(TargetError):
+    """The engine would not do what was asked; ``explanation`` is its own."""
+
+    def __init__(self, what: str, error: docker.errors.APIError) -> None:
+        self.explanation = " ".join(str(error.explanation or error).split())
+        super().__init__(f"the Docker engine did not {what}: {self.explanation}")
+
+
+NONSENSE: Final = (KeyError, IndexError, TypeError, AttributeError)
+"""What becomes of reading an answer that is of another kind than the engine's are."""
+
+
 class Engine:
     """One connection to one engine. ``client`` is only used inside `call`."""
 
@@ -67,7 +80,10 @@ class Engine:
             engine = cls(client)
         except TimeoutError as error:
             raise EngineAbsentError(f"the Docker engine at {where} is silent: restart it") from error
-        except (docker.errors.DockerException, requests.RequestException, OSError, ValueError) as error:
+        except (
+            *(docker.errors.DockerException, requests.RequestException, OSError, ValueError),
+            *NONSENSE,
+        ) as error:
             raise _absent(where, _brief(error)) from error
         try:
             await engine.call("answer a ping", lambda c: c.ping(), deadline_s=deadline_s)
@@ -84,8 +100,14 @@ class Engine:
             raise EngineSilentError(
                 f"the Docker engine did not {what} within {deadline_s:g} s"
             ) from error
-        except docker.errors.APIError:
+        except docker.errors.NotFound:
             raise  # an answer, though requests counts it among its own failures
+        except docker.errors.APIError as error:
+            raise EngineRefusedError(what, error) from error
+        except NONSENSE as error:
+            raise EngineSilentError(
+                f"the Docker engine did not {what}: its answer makes no sense ({error!r})"
+            ) from error
         except (requests.RequestException, ConnectionError) as error:
             raise EngineSilentError(f"the Docker engine did not {what}: {_brief(error)}") from error
 
@@ -96,7 +118,7 @@ class Engine:
 
 def _absent(where: str, reason: str) -> EngineAbsentError:
     return EngineAbsentError(
-        f"no Docker engine answers at {where} ({reason}): start one, or use --on local"
+        f"no Docker engine answers at {where} ({reason}): start one, or say in DOCKER_HOST where one is"
     )
 
 

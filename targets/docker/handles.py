@@ -191,10 +191,8 @@ class ContainerCluster(Knobs):
         while await self.status(node) is None:
             if container.state() is ProcessState.GONE:
                 await container.refresh()
-                last = (await container.log(bytes_max=2000)).decode(errors="replace").strip()
-                raise TargetError(
-                    f"{node} ended with code {container.exit_code} as it started: {last[-800:]}"
-                )
+                last = await container.last_words()
+                raise TargetError(f"{node} ended with code {container.exit_code} as it started: {last}")
             if loop.time() > deadline_s:
                 raise TargetError(f"{node} did not answer within {READY_S:g} s; {self._silence(node)}")
             await asyncio.sleep(ASK_S)

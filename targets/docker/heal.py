@@ -7,14 +7,20 @@ with it. Foreign things carry no label of ours and are never listed, let alone t
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import docker.errors
 
 from targets.cluster import TargetError
-from targets.host.heal import Healed
+from targets.host import runtime
+from targets.host.heal import CONTAINERS, Healed
 from targets.host.runtime import alive, owner_of
 
 from . import project
 from .engine import Engine
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 
 async def heal(run: str | None = None, *, dry: bool = False) -> tuple[Healed, ...]:
@@ -37,9 +43,18 @@ async def heal(run: str | None = None, *, dry: bool = False) -> tuple[Healed, ..
                 healed.append(Healed(found.run, found.name, live=False, done=would))
             else:
                 healed.append(await _remove(engine, found))
+        _note_removed(run, {each.path for each in healed if each.failed}, dry=dry)
         return tuple(healed)
     finally:
         engine.close()
+
+
+def _note_removed(run: str | None, left: Collection[str], *, dry: bool) -> None:
+    """Let the directories of dead runs go of which the engine has nothing any more."""
+    for found in runtime.find():
+        named = run is None or run in (found.path.name, found.manifest and found.manifest.run)
+        if named and not dry and not found.live and found.path.name not in left:
+            (found.path / CONTAINERS).unlink(missing_ok=True)
 
 
 async def _remove(engine: Engine, found: project.Leftover) -> Healed:

@@ -20,6 +20,8 @@ import docker.errors
 import targets
 from targets.cluster import TargetError
 
+from .engine import EngineRefusedError
+
 if TYPE_CHECKING:
     from .engine import Client, Engine
 
@@ -72,10 +74,12 @@ async def ensure(engine: Engine, image: str, dockerfile: str | None) -> str:
         return there[0]
     try:
         made = await engine.call(f"build {image}", build, deadline_s=BUILD_S)
-    except docker.errors.APIError as error:
+    except (EngineRefusedError, docker.errors.NotFound) as error:
         raise TargetError(_sentence(image, str(error.explanation), [])) from error
     if there is not None and there[1] is not None and there[0] != made:
-        with contextlib.suppress(docker.errors.APIError):  # somebody still runs it, or removed it first
+        with contextlib.suppress(
+            EngineRefusedError, docker.errors.NotFound
+        ):  # somebody still runs it, or removed it first
             replaced = there[0]
             await engine.call(
                 f"remove what {image} was", lambda client: client.api.remove_image(replaced)
@@ -94,7 +98,7 @@ async def _find(engine: Engine, image: str) -> str:
 
     try:
         return await engine.call(f"find the image {image}", find, deadline_s=BUILD_S)
-    except docker.errors.APIError as error:
+    except (EngineRefusedError, docker.errors.NotFound) as error:
         raise TargetError(
             f"the image {image} is missing and cannot be pulled: {error.explanation}"
         ) from error

@@ -3,7 +3,8 @@
 The desired state of every link is kept here, and each node's namespace is told what concerns it; after a
 restart, in a new namespace, it is told again. What a link *is* is read from the kernel, not remembered.
 A cut has a time-out in the kernel, so that a killed harness leaves nothing for long; while this harness
-lives, `keep` renews it.
+lives, `keep` renews it. A cut that is found gone when it would be renewed or made again stays open:
+somebody else opened the link, nobody knows when, and whoever heals it is to see that.
 
 A cut is made at once, in half a millisecond. To take one away the kernel needs up to 16 ms whatever is
 taken away, so what is opened is opened together: at the end of the loop's turn, or when somebody looks.
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Final
 from targets.cluster import CLIENTS, Delayed, Dropped, Held, Link, LinkState, Open, Silenced, Unsupported
 
 from . import netns, packets, queues, sockets
-from .packets import Counted, Hook, PacketCut, Way
+from .packets import Hook, PacketCut, Way
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -113,18 +114,14 @@ class PacketLinks:
 
     def state(self, link: Link) -> LinkState:
         """Return what the kernel does to the link now; what is desired where the node is gone."""
-        counted = self._read(link)
-        if counted is None:
+        cuts = self._read(link)
+        if cuts is None:
             late_ns, way = self._delays_ns.get(link), self._ways.get(link)
         else:
             pid, direction = self._pids[_place(link)], self._direction(link)
             late_ns = self._queues.delay_ns(pid, direction)
-            way = min((one.cut.way for one in counted), default=None)
+            way = min((cut.way for cut in cuts), default=None)
         return _as_state(way) if late_ns is None else Delayed(late_ns)
-
-    def stopped_packets(self, link: Link) -> int:
-        """Return how many packets of the link the present cut has stopped: the proof that it holds."""
-        return sum(one.packets for one in self._read(link) or ())
 
     def keep(self) -> None:
         """Begin to renew cuts before the kernel heals them."""
@@ -179,28 +176,50 @@ class PacketLinks:
 
     def _tell(self, *nodes: str) -> None:
         """Make what is desired of these nodes' links, by the cheapest transaction there is."""
-        scripts = {}
+        scripts, before = {}, {}
         for node in nodes:
-            ways = self._ways.items()
-            wanted = frozenset(cut for link, way in ways for cut in self._cuts(node, link, way))
-            told = self._told.get(node, wanted)
-            if wanted > told:
-                scripts[node] = packets.add(self._run, wanted - told, timeout_s=KERNEL_HEALS_S)
-            elif wanted != told:
-                scripts[node] = packets.replace(self._run, wanted, timeout_s=KERNEL_HEALS_S)
-            if node in self._told:
+            told = before[node] = self._told.get(node, frozenset())
+            wanted = self._wanted(node)
+            if not wanted >= told:
+                self._give_up(node, told)
+                wanted = self._wanted(node)
+            if node in self._told and wanted != told:
+                added = wanted - told if wanted > told else wanted
+                make = packets.add if wanted > told else packets.replace
+                scripts[node] = make(self._run, added, timeout_s=KERNEL_HEALS_S)
                 self._told[node] = wanted
         self._opening.difference_update(nodes)
-        self._run_nft(scripts)
+        self._run_nft(scripts, before)
 
-    def _run_nft(self, scripts: Mapping[str, str]) -> None:
+    def _wanted(self, node: str) -> frozenset[PacketCut]:
+        ways = self._ways.items()
+        return frozenset(cut for link, way in ways for cut in self._cuts(node, link, way))
+
+    def _give_up(self, node: str, told: frozenset[PacketCut]) -> None:
+        """Want no longer cut what the kernel was told to cut and does not: somebody else opened it."""
+        if node not in self._pids or not told:
+            return
+        with contextlib.suppress(netns.NamespaceGoneError):
+            gone = told - set(self._listed(node))
+            for link, way in list(self._ways.items()):
+                if gone.intersection(self._cuts(node, link, way)):
+                    log.warning("event=cut-gone link=%s->%s", link.source, link.target)
+                    del self._ways[link]
+
+    def _run_nft(
+        self, scripts: Mapping[str, str], before: Mapping[str, frozenset[PacketCut]] | None = None
+    ) -> None:
         """Run a transaction in each node's namespace; one that is gone is forgotten.
 
-        Where it is refused somebody may have flushed the table: it is made anew, with all that is told.
+        Where it is refused somebody may have flushed the table: it is made anew, with what was not in
+        force ``before``.
         """
         try:
             gone = netns.nft({self._pids[node]: script for node, script in scripts.items()})
         except netns.NamespaceError:
+            for node in scripts:
+                self._give_up(node, (before or {}).get(node, frozenset()))
+                self._told[node] = self._wanted(node)
             gone = netns.nft({self._pids[node]: self._whole(node) for node in scripts})
         for node in [node for node, pid in self._pids.items() if pid in gone]:
             self.detach(node)
@@ -211,18 +230,21 @@ class PacketLinks:
         declared = packets.declare(self._run, ports=self._ports)
         return declared + packets.add(self._run, cuts, timeout_s=KERNEL_HEALS_S)
 
-    def _read(self, link: Link) -> tuple[Counted, ...] | None:
+    def _read(self, link: Link) -> tuple[PacketCut, ...] | None:
         """Return what the kernel has of a link's cut, None where there is no namespace to ask."""
         self._settle()
         node = _place(link)
         if node not in self._pids:
             return None
         try:
-            listing = netns.nft_list(self._pids[node], packets.table(self._run))
+            cuts = self._listed(node)
         except netns.NamespaceGoneError:
             return None
-        counted = () if listing is None else packets.read(listing)
-        return tuple(one for one in counted if one.cut in self._cuts(node, link, one.cut.way))
+        return tuple(cut for cut in cuts if cut in self._cuts(node, link, cut.way))
+
+    def _listed(self, node: str) -> tuple[PacketCut, ...]:
+        listing = netns.nft_list(self._pids[node], packets.table(self._run))
+        return () if listing is None else packets.read(listing)
 
     def _abort(self, node: str, link: Link) -> None:
         """Reset what runs over a dropped link now: the filter only answers what still comes."""
@@ -250,17 +272,27 @@ class PacketLinks:
         other = link.target if leaving else link.source
         return (Hook.LEAVING if leaving else Hook.ARRIVING), self._addresses[other]
 
+    def renew(self) -> None:
+        """Have the kernel wait anew before it heals what is cut."""
+        before = {node: cuts for node, cuts in self._told.items() if cuts}
+        for node, cuts in before.items():
+            self._give_up(node, cuts)
+            if node in self._told:
+                self._told[node] = self._wanted(node)
+        kept = {node: self._told[node] for node in before if node in self._told}
+        self._run_nft(
+            {
+                node: packets.replace(self._run, cuts, timeout_s=KERNEL_HEALS_S)
+                for node, cuts in kept.items()
+            },
+            kept,
+        )
+
     async def _keep(self) -> None:
         while True:
             await asyncio.sleep(RENEW_S)
-            held = {node: cuts for node, cuts in self._told.items() if cuts}
             try:
-                self._run_nft(
-                    {
-                        node: packets.replace(self._run, cuts, timeout_s=KERNEL_HEALS_S)
-                        for node, cuts in held.items()
-                    }
-                )
+                self.renew()
             except netns.NamespaceError as error:
                 log.warning("event=not-renewed error=%r", str(error))
 

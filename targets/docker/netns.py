@@ -135,7 +135,7 @@ def _try_out() -> None:
     cut = PacketCut(Hook.ARRIVING, Way.HOLD, "127.0.0.1")
     _nft(declare(run) + add(run, [cut], timeout_s=60), 0)
     (seen,) = read(_nft(f"list table inet {table(run)}", JSON_OUTPUT))
-    assert seen.cut == cut, seen
+    assert seen == cut, seen
 
 
 def _unshare() -> None:

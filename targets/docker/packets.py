@@ -27,7 +27,7 @@ from __future__ import annotations
 import json
 import re
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -58,14 +58,6 @@ class PacketCut(msgspec.Struct, frozen=True, order=True):
     hook: Hook
     way: Way
     peer: str
-
-
-class Counted(msgspec.Struct, frozen=True):
-    """A cut as the kernel has it now: what it dropped, and when it heals it by itself."""
-
-    cut: PacketCut
-    packets: int
-    expires_s: int
 
 
 def table(run: str) -> str:
@@ -120,22 +112,14 @@ def remove(run: str) -> str:
     return f"add table inet {name}\ndelete table inet {name}\n"
 
 
-def read(listing: str) -> tuple[Counted, ...]:
+def read(listing: str) -> tuple[PacketCut, ...]:
     """Return the cuts in nft's JSON listing of a run's table, in order."""
-    counted = []
+    cuts = []
     for item in json.loads(listing)["nftables"]:
         elements = item.get("set", {}).get("elem", [])
         hook, _, way = item.get("set", {}).get("name", "").partition("_")
-        counted += [_element(element["elem"], Hook(hook), Way(way)) for element in elements]
-    return tuple(sorted(counted, key=lambda one: one.cut))
-
-
-def _element(element: dict[str, Any], hook: Hook, way: Way) -> Counted:
-    return Counted(
-        cut=PacketCut(hook=hook, way=way, peer=element["val"]),
-        packets=element["counter"]["packets"],
-        expires_s=element["expires"],
-    )
+        cuts += [PacketCut(Hook(hook), Way(way), element["elem"]["val"]) for element in elements]
+    return tuple(sorted(cuts))
 
 
 def _set_name(hook: Hook, way: Way) -> str:

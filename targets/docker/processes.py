@@ -56,10 +56,15 @@ class Group:
                 return found
 
     def stop(self) -> None:
-        """Have what runs now stop; the first process before all others, for mostly it is who serves."""
-        procfs.send(self.first, signal.SIGSTOP)
+        """Have what runs now stop; the first process before all others, for mostly it is who serves.
+
+        A signal costs more than a look, so who is stopped gets none, and the first one no second.
+        """
+        if procfs.state(self.first) is ProcessState.RUNNING:
+            procfs.send(self.first, signal.SIGSTOP)
         for who in self._in_state(ProcessState.RUNNING):
-            procfs.send(who, signal.SIGSTOP)
+            if who != self.first:
+                procfs.send(who, signal.SIGSTOP)
 
     def resume(self) -> bool:
         """Let everything that is stopped go on; return whether anything was."""
@@ -92,16 +97,22 @@ def group_of(pid: int, container: str) -> Group | None:
     if first is None or not paths:
         return None
     # Where each controller has a tree of its own, the freezer's also says who is frozen.
-    for names in sorted(paths, key=lambda names: names not in ("freezer", "")):
-        path = MOUNTED / names.removeprefix("name=") / paths[names]
-        if path.is_dir():
-            return Group(first, path)
-    if procfs.identity(pid) != first:
-        return None
-    raise TargetError(
-        f"the processes of container {container[:12]} are not listed under {MOUNTED}: run Lantern where"
-        " the engine's control groups are to be seen"
-    )
+    order = sorted(paths, key=lambda names: names not in ("freezer", ""))
+    groups = [MOUNTED / names.removeprefix("name=") / paths[names] for names in order]
+    shown = next((path for path in groups if path.is_dir()), None)
+    if shown is None and procfs.state(first) is not ProcessState.GONE:
+        raise TargetError(
+            f"the processes of container {container[:12]} are not listed under {MOUNTED}: run Lantern"
+            " where the engine's control groups are to be seen"
+        )
+    return Group(first, shown or groups[0])  # the group of one that ended at once goes before it does
+
+
+def found(container: str) -> list[Identity]:
+    """Return every process of a container that this host shows, though nobody names one of them."""
+    pids = [entry.name for entry in os.scandir(procfs.PROC) if entry.name.isdecimal()]
+    ours = [int(pid) for pid in pids if container in _text(procfs.PROC / pid / "cgroup")]
+    return [who for who in map(procfs.identity, ours) if who is not None]
 
 
 def _with_inner(path: Path) -> Iterator[Path]:

@@ -23,6 +23,7 @@ from targets.host.runtime import this_host
 
 from . import images
 from .container import LOOPBACK, Container
+from .engine import EngineRefusedError
 
 if TYPE_CHECKING:
     from .engine import Client, Engine
@@ -75,7 +76,7 @@ async def container(engine: Engine, made: Made, service: Service, launch: Launch
     create = _creation(made, service, launch, engine.host)
     try:
         handle = Container(engine, node, await engine.call(f"create {node}", create))
-    except docker.errors.APIError as error:
+    except (EngineRefusedError, docker.errors.NotFound) as error:
         raise TargetError(f"the engine refused to create {node}: {error.explanation}") from error
     await handle.refresh()
     return handle
@@ -165,7 +166,7 @@ async def make_network(engine: Engine, run: str, labels: dict[str, str]) -> ipad
 
         try:
             await engine.call("create a network", make)
-        except docker.errors.APIError as error:
+        except EngineRefusedError as error:
             if "overlap" in str(error.explanation):
                 continue
             raise TargetError(f"the engine refused to create a network: {error.explanation}") from error
@@ -223,9 +224,7 @@ def _creation(made: Made, service: Service, launch: Launch, host: str | None) ->
             tmpfs=dict.fromkeys(service.tmpfs, ""),
             mem_limit=service.memory_bytes,
             pids_limit=service.pids_limit,
-            log_config=docker.types.LogConfig(
-                type=service.log_driver or "json-file", config=service.log_options
-            ),
+            log_config=docker.types.LogConfig(type=service.log_driver, config=service.log_options),
             extra_hosts=launch.resolves or None,
             sysctls=_sysctls() if host is None else None,
             port_bindings=dict.fromkeys(service.ports, (_bound(host), None)),

@@ -64,6 +64,15 @@ def empty(saved: str) -> bool:
     return not made and not any(line.startswith("-A ") for line in lines)
 
 
+def handed(run: str, number: int, saved: str) -> bool:
+    """Tell whether packets are handed to a queue of the run, given what ``iptables-save`` says."""
+    name = chain(run)
+    lines = saved.splitlines()
+    jumps = any(line.startswith("-A ") and line.endswith(f"-j {name}") for line in lines)
+    words = (line.split() for line in lines if line.startswith(f"-A {name} "))
+    return jumps and any(str(number) in rule and "NFQUEUE" in rule for rule in words)
+
+
 def listeners(listing: str) -> frozenset[int]:
     """Return at which queues somebody listens, of the kernel's list of a namespace."""
     return frozenset(int(line.split()[0]) for line in listing.splitlines() if line.strip())

@@ -123,16 +123,18 @@ class Queues:
             queue.end(deliver=deliver)
 
     def delay_ns(self, pid: int, direction: Direction) -> int | None:
-        """Return by how much a direction is late, None where the kernel knows of no listener."""
+        """Return by how much a direction is late, None where the kernel has no listener, or no rule."""
         queue = self._queues.get((pid, direction))
         if queue is None:
             return None
         try:
             listing = Path(f"/proc/{pid}/net/netfilter/nfnetlink_queue").read_text()
-        except OSError:  # the namespace went, and the queue with it
+            saved = netns.enter(pid, _saved)
+        except (OSError, netns.NamespaceGoneError):  # the namespace went, and the queue with it
             return None
         number = self._numbers[pid][direction]
-        return queue.delay_ns if number in queued.listeners(listing) else None
+        heard = number in queued.listeners(listing) and queued.handed(self._run, number, saved)
+        return queue.delay_ns if heard else None
 
     def leave(self, pid: int) -> None:
         """Let go of a namespace that goes: a queue would keep it."""

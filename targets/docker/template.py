@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 NAME: Final = "docker-compose.yml"
-SECOND: Final = 1_000_000_000
+
+LOG_DRIVER: Final = "json-file"
+LOG_OPTIONS: Final = {"max-size": "10m", "max-file": "2"}
+"""The engine cuts a log while the node writes it: what is kept of one never has more than that."""
 
 
 class TemplateError(TargetError):
@@ -35,16 +38,6 @@ class Volume(msgspec.Struct, frozen=True):
 
     name: str
     mount: str
-
-
-class Health(msgspec.Struct, frozen=True):
-    """A health check, times in nanoseconds as the engine wants them."""
-
-    test: tuple[str, ...]
-    interval_ns: int
-    timeout_ns: int
-    start_period_ns: int
-    retries: int
 
 
 class Service(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,9 +58,8 @@ class Service(msgspec.Struct, frozen=True, kw_only=True):
     tmpfs: tuple[str, ...] = ()
     memory_bytes: int | None = None
     pids_limit: int | None = None
-    log_driver: str | None = None
-    log_options: dict[str, str] = {}
-    health: Health | None = None
+    log_driver: str = LOG_DRIVER
+    log_options: dict[str, str] = msgspec.field(default_factory=LOG_OPTIONS.copy)
 
 
 def compose_file() -> Path:
@@ -139,18 +131,17 @@ def _memory(name: str, _key: str, value: Any) -> dict[str, Any]:
 
 
 def _logging(name: str, key: str, value: Any) -> dict[str, Any]:
-    return {
-        "log_driver": value.get("driver"),
-        "log_options": _pairs(name, key, value.get("options", {})),
-    }
-
-
-def _healthcheck(name: str, _key: str, value: Any) -> dict[str, Any]:
-    return {"health": _health(name, value)}
+    driver, options = value.get("driver", LOG_DRIVER), _pairs(name, key, value.get("options", {}))
+    if driver == LOG_DRIVER and "max-size" not in options:
+        raise TemplateError(f"service {name}: {key} has no max-size: one node could fill the disk")
+    return {"log_driver": driver, "log_options": options}
 
 
 # Said to compose alone: who waits for what at a person's terminal, and which network; ours has its own.
-_COMPOSE_ONLY: Final = frozenset({"networks", "restart", "stop_grace_period", "depends_on"})
+# A run asks the nodes itself whether they are well, and turns the engine's own check off.
+_COMPOSE_ONLY: Final = frozenset(
+    {"networks", "restart", "stop_grace_period", "depends_on", "healthcheck"}
+)
 
 _READERS: Final[Mapping[str, Callable[[str, str, Any], dict[str, Any]]]] = {
     "build": _build,
@@ -159,7 +150,6 @@ _READERS: Final[Mapping[str, Callable[[str, str, Any], dict[str, Any]]]] = {
     "command": _word_list,
     "entrypoint": _word_list,
     "environment": _environment,
-    "healthcheck": _healthcheck,
     "image": _plain,
     "logging": _logging,
     "mem_limit": _memory,
@@ -218,23 +208,3 @@ def _size(name: str, value: Any) -> int:
     if found is None:
         raise TemplateError(f"service {name}: size {value!r} is not understood")
     return int(found[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[found[2]]
-
-
-def _duration_ns(name: str, value: Any) -> int:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m)", str(value))
-    if found is None:
-        raise TemplateError(f"service {name}: duration {value!r} is not understood")
-    return int(float(found[1]) * {"ms": SECOND // 1000, "s": SECOND, "m": 60 * SECOND}[found[2]])
-
-
-def _health(name: str, value: Any) -> Health:
-    known = {"test", "interval", "timeout", "start_period", "retries"}
-    if not isinstance(value, dict) or not set(value) <= known or "test" not in value:
-        raise TemplateError(f"service {name}: healthcheck takes {', '.join(sorted(known))}")
-    return Health(
-        test=_words(name, "healthcheck.test", value["test"]),
-        interval_ns=_duration_ns(name, value.get("interval", "30s")),
-        timeout_ns=_duration_ns(name, value.get("timeout", "30s")),
-        start_period_ns=_duration_ns(name, value.get("start_period", "0s")),
-        retries=int(value.get("retries", 3)),
-    )

@@ -89,6 +89,4 @@ def _service(node: str, image: str, dockerfile: str | None) -> Service:
         volumes=(Volume("data", DATA),),
         cap_drop=("ALL",),
         security_opt=("no-new-privileges:true",),
-        log_driver="json-file",
-        log_options={"max-size": "10m", "max-file": "2"},
     )

@@ -34,6 +34,9 @@ PROBE_S: Final = 0.005
 ATTACHED: Final = "attached.json"
 """The record of what is not ours and is to be left as it was found; who has done that removes it."""
 
+CONTAINERS: Final = "containers"
+"""Is there while an engine may have containers of the run; who has removed them removes it."""
+
 
 class Healed(msgspec.Struct, frozen=True):
     """One runtime directory: the run it belonged to, and what was done, in sentences for a person.
@@ -105,6 +108,8 @@ def _heal_dead(found: runtime.Found, run: str | None) -> Healed:
             failed.append(
                 f"what it had attached to is not left as found: {found.path / ATTACHED} says what"
             )
+        if here and (found.path / CONTAINERS).exists():
+            failed.append("its containers may be there still: no engine could be asked to remove them")
         if here and manifest is not None:
             _end_nodes(manifest, done, failed)
         if not failed:

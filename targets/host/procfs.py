@@ -19,6 +19,7 @@ from targets.cluster import ProcessState
 
 PROC: Final = Path("/proc")
 
+_STAT_BYTES: Final = 4096  # some fifty numbers and a name of 15 bytes
 _STATE: Final = 0  # fields of /proc/PID/stat, counted from behind the command's name
 _START_TICKS: Final = 19
 
@@ -30,29 +31,38 @@ class Identity(msgspec.Struct, frozen=True):
     start_ticks: int
 
 
-def _stat(path: Path) -> list[str] | None:
-    """Return the fields of a stat file behind the name (which may hold anything), None if gone."""
+def _stat(directory: str) -> list[str] | None:
+    """Return the fields of its stat file behind the name (which may hold anything), None if gone.
+
+    Without the layers of a file object, for a pause is a dozen of these and should take a millisecond.
+    """
     try:
-        text = path.read_text(errors="replace")
+        file = os.open(f"{directory}/stat", os.O_RDONLY | os.O_CLOEXEC)
     except (FileNotFoundError, ProcessLookupError):
         return None
-    return text.rpartition(")")[2].split()
+    try:
+        text = os.read(file, _STAT_BYTES)
+    except ProcessLookupError:
+        return None
+    finally:
+        os.close(file)
+    return text.rpartition(b")")[2].decode().split()
 
 
 def identity(pid: int) -> Identity | None:
     """Return who has this pid now."""
-    fields = _stat(PROC / str(pid) / "stat")
+    fields = _stat(f"{PROC}/{pid}")
     return None if fields is None else Identity(pid, int(fields[_START_TICKS]))
 
 
 def state(who: Identity) -> ProcessState:
     """Return what a process does: stopped once *every* thread is, gone as soon as it is a zombie."""
-    base = PROC / str(who.pid)
-    fields = _stat(base / "stat")
+    base = f"{PROC}/{who.pid}"
+    fields = _stat(base)
     if fields is None or int(fields[_START_TICKS]) != who.start_ticks or fields[_STATE] in "ZX":
         return ProcessState.GONE
     try:
-        threads = [_stat(thread / "stat") for thread in (base / "task").iterdir()]
+        threads = [_stat(thread.path) for thread in os.scandir(f"{base}/task")]
     except (FileNotFoundError, ProcessLookupError):
         return ProcessState.GONE
     stopped = all(found is None or found[_STATE] in "Tt" for found in threads)

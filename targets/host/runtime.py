@@ -35,7 +35,7 @@ MANIFEST_SCHEMA: Final = 1
 PATH_MAX: Final = 107  # what the kernel takes for a unix socket's path
 ROOM_MIN: Final = 512 << 20
 
-_NAME: Final = re.compile(r"lantern-(\d+)-(\d+)-\w+")
+_NAME: Final = re.compile(r"lantern-([0-9]+)-([0-9]+)-\w+")
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):

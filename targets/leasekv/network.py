@@ -18,15 +18,16 @@ import socket
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
+from .messages import Code, Response
 from .ports import Asked, ClientGone, PeerGone, Received
-from .wire import Hello, WireError, encode, peer_decoder, request_decoder
+from .wire import Hello, Misasked, WireError, encode, peer_decoder, request_decoder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from targets.cluster import Address
 
-    from .messages import PeerMessage, Response
+    from .messages import PeerMessage
     from .ports import Input
 
 log: Final = logging.getLogger(__name__)
@@ -184,7 +185,11 @@ class FromClient(asyncio.Protocol):
                 self._transport.abort()
             return
         for request in requests:
-            self._feed(Asked(self._id, request))
+            if isinstance(request, Misasked):
+                answer = Response(request.id, Code.UNSUPPORTED, request.why)
+                self._clients.send(self._id, encode(answer))
+            else:
+                self._feed(Asked(self._id, request))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Give the number up."""

@@ -41,7 +41,6 @@ from .views import (
     BootView,
     Bounds,
     ClockView,
-    FollowerView,
     GateView,
     HandoverView,
     HolderView,
@@ -94,7 +93,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     anomaly: Callable[[ClockView], Anomaly | None]
     lease_index: Callable[[Barrier], int | None]
     read_index: Callable[[Barrier], int | None]
-    answers_alone: Callable[[FollowerView], bool]
+    answers_alone: Callable[[], bool]
     next_ticket: Callable[[int], int]
     index_in_batch: Callable[[BatchView], int]
     first_round: Callable[[RoundView], int]
@@ -296,7 +295,7 @@ def whatever_is_committed(barrier: Barrier) -> int | None:
     return barrier.commit_index
 
 
-def ask_the_leader(_view: FollowerView) -> bool:
+def ask_the_leader() -> bool:
     """R5: who does not lead cannot know what is committed."""
     return False
 

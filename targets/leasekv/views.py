@@ -174,12 +174,6 @@ class Barrier(msgspec.Struct, frozen=True, gc=False):
     noop_index: int
 
 
-class FollowerView(msgspec.Struct, frozen=True, gc=False):
-    """A node that does not lead, asked for a read; whether it knows who does."""
-
-    knows_leader: bool
-
-
 class RoundView(msgspec.Struct, frozen=True, gc=False):
     """A leader with a read: the newest round sent, and the newest that a majority has answered."""
 

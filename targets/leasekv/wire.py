@@ -13,11 +13,14 @@ A `Decoder` is fed bytes as they come and gives whole messages; it holds no sock
 
 from __future__ import annotations
 
-from typing import Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import msgspec
 
 from .messages import PeerMessage, Request, Response
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FRAME_MAX: Final = 32 * 1024 * 1024
 REQUEST_MAX: Final = 64 * 1024
@@ -37,9 +40,19 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag="H"):
     node: str
 
 
+class Misasked(msgspec.Struct, frozen=True):
+    """What has a request's head and is none: the id that it is answered under, and what is wrong."""
+
+    id: int
+    why: str
+
+
 Message = Hello | PeerMessage | Request | Response
 
 _encoder: Final = msgspec.msgpack.Encoder()
+_peers: Final = msgspec.msgpack.Decoder(Hello | PeerMessage)
+_requests: Final = msgspec.msgpack.Decoder(Request)
+_responses: Final = msgspec.msgpack.Decoder(Response)
 
 
 def encode(message: Message) -> bytes:
@@ -53,8 +66,8 @@ def encode(message: Message) -> bytes:
 class Decoder(Generic[T]):
     """Bytes in, messages out; what is incomplete is kept for the next `feed`."""
 
-    def __init__(self, messages: msgspec.msgpack.Decoder[T], *, size_max: int = FRAME_MAX) -> None:
-        self._decode = messages.decode
+    def __init__(self, decode: Callable[[bytes], T], *, size_max: int = FRAME_MAX) -> None:
+        self._decode = decode
         self._size_max = size_max
         self._kept = b""
 
@@ -86,14 +99,25 @@ class Decoder(Generic[T]):
 
 def peer_decoder() -> Decoder[Hello | PeerMessage]:
     """Return a decoder of what a peer says."""
-    return Decoder(msgspec.msgpack.Decoder(Hello | PeerMessage))
+    return Decoder(_peers.decode)
 
 
-def request_decoder() -> Decoder[Request]:
-    """Return a decoder of what a client asks."""
-    return Decoder(msgspec.msgpack.Decoder(Request), size_max=REQUEST_MAX)
+def request_decoder() -> Decoder[Request | Misasked]:
+    """Return a decoder of what a client asks: people type requests, too, and mistype them."""
+    return Decoder(_request, size_max=REQUEST_MAX)
 
 
 def response_decoder() -> Decoder[Response]:
     """Return a decoder of what a client hears."""
-    return Decoder(msgspec.msgpack.Decoder(Response))
+    return Decoder(_responses.decode)
+
+
+def _request(body: bytes) -> Request | Misasked:
+    try:
+        return _requests.decode(body)
+    except msgspec.ValidationError as error:
+        match msgspec.msgpack.decode(body):
+            case ["Q", number, *_] if type(number) is int:
+                return Misasked(number, str(error))
+            case _:
+                raise

@@ -25,10 +25,10 @@ from targets.cluster import (
     TargetError,
     Unsupported,
 )
-from targets.host import faketime
 from targets.host.gate import NO_SILENCE
 from targets.host.heal import heal
 from targets.host.runtime import Runtime
+from targets.host.starting import require_true_clock, wholly
 from targets.knobs import Knobs
 from targets.system import NO_SUSPEND
 
@@ -97,38 +97,33 @@ class LocalCluster(Knobs):
 
     async def start(self) -> None:
         """Undo what dead runs left, start every node at once and wait until each answers."""
-        if faketime.preloaded():
-            raise TargetError(
-                "the harness runs under libfaketime itself: its clock would be worth nothing"
-            )
+        require_true_clock()
         for healed in heal():
             for what in (*healed.done, *healed.failed):
                 log.info("event=healed run=%s what=%r", healed.run, what)
         try:
-            logs = self._run_dir / "logs"
-            logs.mkdir(parents=True, exist_ok=True)
-            self._runtime = Runtime(self._run_dir.name)
-            self._system.prepare(self._runtime)
-            for name in self.nodes:
-                told = logs / f"{name}.log"
-                self._nodes[name] = LocalNode(name, self._system, self._runtime, log=told)
-            self._links = Links(
-                self.nodes,
-                one_way_dials=self._system.one_way_dials,
-                peer_addresses={name: node.peer_port.address for name, node in self._nodes.items()},
-                client_addresses={name: node.client_port.address for name, node in self._nodes.items()},
-            )
-            for name in self.nodes:
-                self._spawn(name)
-            await _all(node.until_ready() for node in self._nodes.values())
-        except BaseException as error:
-            try:
-                await self.stop()
-            except TargetError as left:
-                error.add_note(str(left))
-            if isinstance(error, OSError):
-                raise TargetError(f"the cluster could not be set up: {error}") from error
-            raise
+            async with wholly(self.stop):
+                self._set_up()
+                for name in self.nodes:
+                    self._spawn(name)
+                await _all(node.until_ready() for node in self._nodes.values())
+        except OSError as error:
+            raise TargetError(f"the cluster could not be set up: {error}") from error
+
+    def _set_up(self) -> None:
+        logs = self._run_dir / "logs"
+        logs.mkdir(parents=True, exist_ok=True)
+        self._runtime = Runtime(self._run_dir.name)
+        self._system.prepare(self._runtime)
+        for name in self.nodes:
+            told = logs / f"{name}.log"
+            self._nodes[name] = LocalNode(name, self._system, self._runtime, log=told)
+        self._links = Links(
+            self.nodes,
+            one_way_dials=self._system.one_way_dials,
+            peer_addresses={name: node.peer_port.address for name, node in self._nodes.items()},
+            client_addresses={name: node.client_port.address for name, node in self._nodes.items()},
+        )
 
     def _spawn(self, name: str) -> None:
         links = self._running()

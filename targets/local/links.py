@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from targets.cluster import CLIENTS, Link, LinkState, Open
+from targets.cluster import CLIENTS, Link, LinkState
 from targets.host.gate import Gate
 from targets.host.lanes import Lane
 
@@ -81,11 +81,6 @@ class Links:
         if lane is None:
             raise ValueError(f"there is no link from {link.source!r} to {link.target!r}")
         return lane
-
-    def open_all(self) -> None:
-        """Open every link."""
-        for lane in self._lanes.values():
-            lane.turn(Open())
 
     def close(self) -> None:
         """Reset every connection and give every port back."""

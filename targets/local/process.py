@@ -7,7 +7,6 @@ harness alone, and an environment in which nothing of the user's is left that co
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import subprocess
@@ -18,13 +17,13 @@ from typing import TYPE_CHECKING, Final
 import targets
 from targets.cluster import ProcessState, TargetError
 from targets.host import procfs
+from targets.host.until import until
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 STOP_S: Final = 2.0
 REAP_S: Final = 10.0
-PROBE_S: Final = 0.0005
 MODE: Final = 0o644
 UMASK: Final = 0o022  # the user's own would decide who can read what a node leaves
 
@@ -86,7 +85,7 @@ class NodeProcess:
     async def pause(self) -> None:
         """Stop it; return once every thread is stopped."""
         procfs.send(self.identity, signal.SIGSTOP)
-        await self._until(ProcessState.STOPPED, "stop", STOP_S)
+        await until(ProcessState.STOPPED, self.state, name=self.name, verb="stop", within_s=STOP_S)
 
     def resume(self) -> None:
         """Let it go on; nothing if it runs or is gone."""
@@ -95,17 +94,5 @@ class NodeProcess:
     async def kill(self) -> None:
         """End it, stopped or not, and reap it."""
         procfs.send(self.identity, signal.SIGKILL)
-        await self._until(ProcessState.GONE, "die", REAP_S)
+        await until(ProcessState.GONE, self.state, name=self.name, verb="die", within_s=REAP_S)
         self._child.wait()
-
-    async def _until(self, wanted: ProcessState, verb: str, within_s: float) -> None:
-        loop = asyncio.get_running_loop()
-        deadline_s = loop.time() + within_s
-        while (found := self.state()) is not wanted:
-            if found is ProcessState.GONE:
-                raise TargetError(f"{self.name} was to {verb} but is gone")
-            if loop.time() > deadline_s:
-                raise TargetError(
-                    f"{self.name} did not {verb} within {within_s:g} s: it is {found.value}"
-                )
-            await asyncio.sleep(PROBE_S)

@@ -7,13 +7,12 @@ before the kernel was asked is noticed by its pid.
 
 from __future__ import annotations
 
-import ctypes
 import os
-import signal
 import sys
 from typing import Final
 
-PR_SET_PDEATHSIG: Final = 1
+from targets.host.lifeline import die_with
+
 EXIT_ORPHAN: Final = 77
 EXIT_NO_PROGRAM: Final = 127
 
@@ -21,12 +20,6 @@ EXIT_NO_PROGRAM: Final = 127
 def tethered(command: tuple[str, ...]) -> tuple[str, ...]:
     """Return the command that runs ``command`` and dies with this process."""
     return (sys.executable, "-P", "-m", "targets.local.tether", str(os.getpid()), *command)
-
-
-def die_with(parent_pid: int) -> bool:
-    """Have the kernel kill this process when its parent dies; False if it already has."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-    return os.getppid() == parent_pid
 
 
 def main(arguments: list[str]) -> int:

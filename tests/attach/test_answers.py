@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
+import struct
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from targets.cluster import NodeStatus
     from targets.session import Completion
 
 pytestmark = pytest.mark.timeout(20)
@@ -64,11 +67,15 @@ class Unshowable:
         raise ValueError("no")
 
 
+async def address() -> tuple[str, int]:
+    return "127.0.0.1", 1
+
+
 def answered(call: Call, make: Callable[[], Any]) -> list[Completion]:
     """Return what the harness hears of one call; nothing if the connection was dropped."""
 
     async def ask() -> list[Completion]:
-        bridge = Bridge(make, lambda: ("127.0.0.1", 1))
+        bridge = Bridge(make, address)
         client = BridgeClient(timeout_ns=0)
         await bridge.open("space")
         reader, writer = await asyncio.open_connection(*bridge.listening)
@@ -126,19 +133,75 @@ def test_a_client_that_cannot_be_made_answers_nothing() -> None:
     assert answered(READ, broken) == []
 
 
-def asked(answer: Any) -> AttachedSystem:
-    return AttachedSystem(Somebody, answer, 1)  # a client's mode is all that it is made with
+def left(*, send: bytes, wait: bool) -> list[dict[str, Any]]:
+    """Return what reaches the loop's handler of errors when a caller sends that and resets."""
+    unhandled: list[dict[str, Any]] = []
+
+    async def leave() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, what: unhandled.append(what))
+        closed = asyncio.Event()
+
+        class Closing(Somebody):
+            async def close(self) -> None:
+                closed.set()
+
+        bridge = Bridge(lambda: Closing(7), address)
+        await bridge.open("space")
+        reader, writer = await asyncio.open_connection(*bridge.listening)
+        writer.write(send)
+        if wait:
+            await reader.readline()
+        link: socket.socket = writer.get_extra_info("socket")
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.transport.abort()
+        await closed.wait()
+        await bridge.close()
+
+    asyncio.run(leave())
+    return unhandled
+
+
+ASKING = BridgeClient(timeout_ns=0).encode(READ)
+
+
+@pytest.mark.parametrize(
+    ("send", "wait"),
+    [(b"", False), (ASKING, False), (ASKING, True), (ASKING + ASKING, False), (ASKING[:9], False)],
+)
+def test_a_harness_that_resets_the_connection_leaves_no_traceback(send: bytes, *, wait: bool) -> None:
+    assert left(send=send, wait=wait) == []
+
+
+@pytest.mark.parametrize("send", [b"hello\n", b'{"f": 1}\n', b"x" * (2 << 20)])
+def test_what_is_no_call_is_dropped_without_a_traceback(send: bytes) -> None:
+    assert left(send=send, wait=False) == []
+
+
+async def nothing() -> None:
+    pass
+
+
+def asked(answer: Any) -> tuple[NodeStatus | None, dict[str, str]]:
+    """Return what a client's answer to who leads is taken for, and what is kept of it as trouble."""
+
+    async def asking() -> NodeStatus | None:
+        status = await system.status("n1", ("127.0.0.1", 1))
+        assert await system.aside.end(nothing()) is None
+        return status
+
+    system = AttachedSystem(Somebody, answer, 1)  # a client's mode is all that it is made with
+    return asyncio.run(asking()), system.trouble
 
 
 @pytest.mark.parametrize("answer", [None, (1, True), (True, "3"), ("yes", [1]), 4, SystemExit(1)])
 def test_who_leads_is_told_in_one_way_and_anything_else_is_kept_as_the_reason(answer: Any) -> None:
-    system = asked(answer)
-    assert asyncio.run(system.status("n1", ("127.0.0.1", 1))) is None
-    assert system.trouble["n1"].startswith(("TypeError: leading returned", "SystemExit"))
+    status, trouble = asked(answer)
+    assert status is None
+    assert trouble["n1"].startswith(("TypeError: leading returned", "SystemExit"))
 
 
 def test_a_leader_is_told_with_its_term() -> None:
-    status = asyncio.run(asked((True, 3)).status("n1", ("127.0.0.1", 1)))
+    status, _ = asked((True, 3))
     assert status is not None
     assert (status.term, status.leader) == (3, "n1")
 
@@ -188,3 +251,56 @@ def test_what_a_file_prints_is_kept_out_of_the_result(
     file.write_text(f"print('hello')\n{CLIENT}")
     load(file)
     assert capsys.readouterr() == ("", "hello\n")
+
+
+class Number(int):
+    """As a library's own integers are."""
+
+
+class OddError(BaseException):
+    pass
+
+
+class UnsayableError(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no")
+
+
+def test_a_library_s_own_integer_is_the_integer_it_is() -> None:
+    (heard,) = answered(READ, lambda: Somebody(Number(7)))
+    assert (heard.type, heard.value, type(heard.value)) == (EventType.OK, 7, int)
+    status, _ = asked((True, Number(3)))
+    assert status is not None
+    assert type(status.term) is int
+
+
+def test_what_breaks_in_the_bridge_fails_the_run_and_is_no_read_that_failed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def broken(*_: object) -> None:
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr("targets.attach.bridge._invoke", broken)
+    (heard,) = answered(READ, lambda: Somebody(1))
+    assert heard.unexpected == "the bridge to your client broke: ZeroDivisionError('oh')"
+
+
+@pytest.mark.parametrize(
+    ("raised", "said"),
+    [
+        (OddError("boo"), "OddError: boo"),
+        (asyncio.CancelledError(), "CancelledError"),
+        (GeneratorExit(), "GeneratorExit"),
+        (RuntimeError("x\ud800"), "RuntimeError: x\\ud800"),
+        (UnsayableError(), "UnsayableError"),
+    ],
+)
+def test_whatever_a_client_raises_is_told_in_words(raised: BaseException, said: str) -> None:
+    (heard,) = answered(WRITE, lambda: Somebody(raised))
+    assert (heard.type, heard.error) == (EventType.INFO, said)
+    assert asked(raised) == (None, {"n1": said})
+
+
+def test_a_refusal_that_is_no_text_is_a_refusal() -> None:
+    (heard,) = answered(WRITE, lambda: Somebody(Definite("x\udc80")))
+    assert (heard.type, heard.error) == (EventType.FAIL, "x\\udc80")

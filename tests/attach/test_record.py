@@ -10,10 +10,12 @@ import docker.errors
 import msgspec
 import pytest
 
-from targets.attach import record
-from targets.attach.record import Attached, Attachment
-from targets.cluster import TargetError
-from targets.docker.engine import Engine
+from targets.attach import cluster, record
+from targets.attach.found import Found
+from targets.attach.record import Attached, Attachment, Holder
+from targets.cluster import ProcessState, TargetError
+from targets.docker import processes
+from targets.docker.engine import Engine, EngineAbsentError
 from targets.host import runtime
 from targets.host.heal import ATTACHED
 from targets.host.procfs import Identity
@@ -112,3 +114,91 @@ def test_two_runs_do_not_make_faults_on_one_container(
         record.check_alone(third)
     first.remove()
     record.check_alone(third)
+
+
+@pytest.mark.parametrize("live", [True, False])
+@pytest.mark.parametrize(
+    ("state", "how"), [(ProcessState.STOPPED, "is paused"), (ProcessState.GONE, "does not run")]
+)
+def test_what_a_run_has_paused_or_killed_is_not_to_be_unpaused_by_hand(
+    short: Path, monkeypatch: pytest.MonkeyPatch, state: ProcessState, how: str, *, live: bool
+) -> None:
+    """One that goes on heals it by itself; after a dead one `lantern heal` does, all of it."""
+
+    class Theirs(SimpleNamespace):
+        async def refresh(self) -> None:
+            pass
+
+    monkeypatch.setattr(runtime, "bases", lambda: (short,))
+    monkeypatch.setattr(runtime.Found, "live", live)
+    theirs = Theirs(id="id-blue", identity=None, state=lambda: state)
+    record.save(Runtime("theirs"), {"n1": theirs})  # type: ignore[dict-item]
+    monkeypatch.setattr(cluster, "Container", lambda *_: theirs)
+    held = record.holders(Runtime("ours"))
+    assert held == {"id-blue": Holder("theirs", live=live)}
+
+    def refused(holder: Holder | None) -> str:
+        with pytest.raises(TargetError) as error:
+            asyncio.run(cluster._running(Engine(None), "n1", Found("id-blue", "blue"), holder))
+        return str(error.value)
+
+    assert refused(held["id-blue"]) == (
+        f"blue {how}: run theirs of Lantern makes faults on it, so wait for its end"
+        if live
+        else f"blue {how}: run theirs of Lantern left it so and is dead, so `lantern heal`"
+    )
+    assert "run" not in refused(None).replace("does not run", "")
+
+
+class Stopped:
+    """The processes of a container, which are stopped; ``first`` is the one that was found."""
+
+    def __init__(self, first: Identity) -> None:
+        self.first = first
+        self.now = ProcessState.STOPPED
+
+    def state(self) -> ProcessState:
+        return self.now
+
+    def resume(self) -> bool:
+        stopped, self.now = self.now is ProcessState.STOPPED, ProcessState.RUNNING
+        return stopped
+
+
+def test_what_was_stopped_goes_on_without_an_engine_and_the_rest_waits_for_one(
+    left: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def connect() -> Engine:
+        raise EngineAbsentError("no Docker engine answers")
+
+    group = Stopped(Identity(7, 3))
+    monkeypatch.setattr(Engine, "connect", connect)
+    monkeypatch.setattr(processes, "group_of", lambda pid, _: group if pid == 7 else None)
+    attached = (Attached("n1", "id-n1", Identity(7, 3)), Attached("n2", "id-n2", Identity(9, 3)))
+    (left / ATTACHED).write_bytes(msgspec.json.encode(Attachment(runtime.this_host(), attached)))
+    (healed,) = asyncio.run(record.heal())
+    assert (healed.done, group.now) == (("continued n1",), ProcessState.RUNNING)
+    assert healed.failed == ("n2 is not left as found: no Docker engine answers",)
+    assert (left / ATTACHED).exists()
+
+    (left / ATTACHED).write_bytes(msgspec.json.encode(Attachment(runtime.this_host(), attached[:1])))
+    group.now = ProcessState.STOPPED
+    (healed,) = asyncio.run(record.heal())
+    assert (healed.done, healed.failed) == (("continued n1",), ())
+    assert not (left / ATTACHED).exists()
+
+
+def test_a_process_that_is_another_by_now_is_not_continued(
+    monkeypatch: pytest.MonkeyPatch, left: Path
+) -> None:
+    async def connect() -> Engine:
+        raise EngineAbsentError("no Docker engine answers")
+
+    group = Stopped(Identity(7, 4))
+    monkeypatch.setattr(Engine, "connect", connect)
+    monkeypatch.setattr(processes, "group_of", lambda *_: group)
+    attached = (Attached("n1", "id-n1", Identity(7, 3)),)
+    (left / ATTACHED).write_bytes(msgspec.json.encode(Attachment(runtime.this_host(), attached)))
+    (healed,) = asyncio.run(record.heal())
+    assert (healed.done, group.now) == ((), ProcessState.STOPPED)
+    assert len(healed.failed) == 1

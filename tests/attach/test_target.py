@@ -17,7 +17,6 @@ EXAMPLE = Path(__file__).parents[2] / "docs/examples/etcd_client.py"
     [
         ("{}", "say which containers"),
         ("containers: [a, b]\nnodes: 3", "2 containers"),
-        ("containers: [a, b, c]\ncompose: docker-compose.yml", "say one"),
     ],
 )
 def test_a_plan_that_does_not_say_which_containers_is_bad_usage(

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from harness.campaign.campaign import Campaign, Progress, Wanted
-from harness.campaign.drift import cell
+from harness.campaign.catalog import catalog
+from harness.campaign.drift import Cell, cell
 from harness.campaign.entries import Drawn, Entry, chosen, planted_in
 from harness.campaign.file import from_file, of_matrix
 from harness.campaign.journal import Journal
 from harness.campaign.lease_length import length
-from harness.campaign.matrix import catalog
 from harness.campaign.row import Job, Row, row_of
 from harness.campaign.row import _real as real_row
 from harness.campaign.table import table
@@ -23,9 +25,6 @@ from harness.campaign.workers import Lost
 from harness.outcome import Outcome
 from harness.plan import PlanError
 from harness.store.errors import StoreFull
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SHORT = {"on": "sim", "rate": 50, "time": 2.0, "faults": "none", "allow": "not-exercised"}
 FOUND = {"on": "sim", "rate": 50, "mistake": ["no-applied-wait"]}
@@ -62,6 +61,9 @@ def test_what_is_expected_passes_and_the_first_seed_is_kept_whole(tmp_path: Path
     assert (tmp_path / "campaign").joinpath(kept.rsplit("/", 1)[-1], "history.jsonl").is_file()
     text = "\n".join(table(running.rows, running.summary()))
     assert "simulated seconds in" in text
+    fast, slow = ({**running.summary(), "cpu_seconds": cpu_s} for cpu_s in (0.24, 12.4))
+    assert " in 0.2 CPU seconds" in "\n".join(table(running.rows, fast))
+    assert " in 12 CPU seconds" in "\n".join(table(running.rows, slow))
 
 
 def test_a_planted_mistake_is_told_with_its_rule_its_price_and_where_it_shows(tmp_path: Path) -> None:
@@ -108,6 +110,20 @@ def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     again = campaign(tmp_path, right, seeds=3)
     assert [row.seed for row in again.rows] == [0, 1, 2]
     assert again.rows[0] == first.rows[0]
+
+
+@pytest.mark.parametrize("outcome", ["violation", "unknown"])
+def test_what_a_journal_gives_as_a_reason_is_one_line(tmp_path: Path, outcome: str) -> None:
+    row = {"name": "right", "seed": 0, "outcome": outcome, "expected": "pass"}
+    row["reason"] = "x\n::error::owned\x1b[2J"
+    (tmp_path / "campaign").mkdir()
+    (tmp_path / "campaign" / "rows.jsonl").write_text(f"{json.dumps(row)}\n")
+    journal = Journal(tmp_path / "campaign")
+    said: list[str] = []
+    entries = [entry("right", Outcome.PASS, SHORT)]
+    Campaign(entries, Wanted(seeds=1), journal=journal, say=said.append).resume()
+    journal.close()
+    assert said == [f"right: {outcome} at seed 0: x\\n::error::owned\\x1b[2J"]
 
 
 def test_many_processes_find_what_one_finds(tmp_path: Path) -> None:
@@ -196,6 +212,55 @@ def test_a_disk_that_fills_ends_a_campaign_with_the_rows_it_has(
     assert (again.reckoning.outcome, [row.seed for row in again.rows]) == (Outcome.PASS, [0, 1, 2, 3])
 
 
+@pytest.mark.parametrize(
+    "trouble", [StoreFull("4 MB free"), OSError(28, "No space left on device"), OSError(122, "quota")]
+)
+def test_what_failed_for_want_of_room_is_run_again_by_whoever_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: Exception
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise trouble
+
+    right = entry("right", Outcome.PASS, SHORT)
+    told = []
+    for fails in (True, False, True):
+        with monkeypatch.context() as patched:
+            if fails:
+                patched.setattr("harness.campaign.row.simulate", full)
+            (row,) = campaign(tmp_path, right, seeds=1, jobs=1).rows
+        told.append((row.outcome, row.no_room))
+    passed = (Outcome.PASS, False)
+    assert told == [(Outcome.HARNESS_FAILURE, True), passed, passed]
+
+
+def test_what_failed_otherwise_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    right = entry("right", Outcome.PASS, SHORT)
+    with monkeypatch.context() as patched:
+        patched.setattr("harness.campaign.row.simulate", broken)
+        campaign(tmp_path, right, seeds=1, jobs=1)
+    (row,) = campaign(tmp_path, right, seeds=1, jobs=1).rows
+    assert (row.outcome, row.no_room) == (Outcome.HARNESS_FAILURE, False)
+
+
+def test_a_run_that_broke_says_where_its_traceback_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise KeyError("x")
+
+    monkeypatch.setattr("harness.campaign.row.simulate", broken)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    row = row_of(Job(entry("right", Outcome.PASS, SHORT), 0), str(tmp_path / "store"))
+    assert row.outcome is Outcome.HARNESS_FAILURE
+    assert row.reason is not None
+    found = re.fullmatch(r"the run broke: KeyError: 'x' \(traceback saved in (.+)\)", row.reason)
+    assert found is not None
+    assert "in broken\n" in Path(found[1]).read_text()
+
+
 def test_what_the_budget_left_unseen_is_no_pass(tmp_path: Path) -> None:
     running = campaign(
         tmp_path,
@@ -214,11 +279,27 @@ def test_a_known_violation_is_expected_and_told(tmp_path: Path) -> None:
     running = campaign(tmp_path, accused, seeds=1)
     (row,) = running.rows
     assert (row.outcome, row.known, row.rules) == (Outcome.VIOLATION, True, ("R6",))
+    assert row.on == "sim"
     assert running.reckoning.outcome is Outcome.PASS
     assert row.run is not None
     text = "\n".join(table(running.rows, running.summary()))
     assert "known: 1 violation" in text
     assert "known and not seen: L99" in text
+
+
+def test_what_is_known_is_what_is_said_now(tmp_path: Path) -> None:
+    accused = entry("accused", Outcome.PASS, FOUND)
+    excused = msgspec.structs.replace(accused, known=("R6",))
+    for each, outcome, known in (
+        (accused, Outcome.VIOLATION, False),
+        (excused, Outcome.PASS, True),
+        (accused, Outcome.VIOLATION, False),
+    ):
+        running = campaign(tmp_path, each, seeds=1)
+        assert [row.known for row in running.rows] == [known]
+        assert running.reckoning.outcome is outcome
+        assert running.reckoning.known_unseen == ()
+    assert len((tmp_path / "campaign" / "rows.jsonl").read_text().splitlines()) == 1
 
 
 def test_only_the_first_of_the_expected_violations_is_kept(tmp_path: Path) -> None:
@@ -308,6 +389,24 @@ def test_a_lease_is_clean_at_the_bound_and_caught_beyond_the_edge() -> None:
         assert 0 <= (each.margin_ns or 0) - each.predicted_ns < 10_000_000
 
 
+@pytest.mark.parametrize("predicted_ms", [None, 5, -5, -50])
+@pytest.mark.parametrize("margin_ms", [None, 5])
+@pytest.mark.parametrize("outcome", ["malformed", "harness-failure", "unknown", "not-exercised"])
+def test_a_cell_without_a_verdict_keeps_its_own_word(
+    outcome: str, margin_ms: int | None, predicted_ms: int | None
+) -> None:
+    told = Cell(
+        leader_ppm=0,
+        followers_ppm=0,
+        bounds=1.0,
+        predicted_ns=None if predicted_ms is None else predicted_ms * 1_000_000,
+        margin_ns=None if margin_ms is None else margin_ms * 1_000_000,
+        outcome=Outcome(outcome),
+        kind=None,
+    )
+    assert told.counted is Outcome(outcome)
+
+
 def test_a_grant_twice_as_long_has_twice_as_much_to_lose_and_a_time_service_nothing() -> None:
     renewed, granted = (cell(name, 0, 2.0, (-1, 1), 50_000) for name in ("lease-renew", "lease-oneshot"))
     assert renewed.predicted_ns is not None
@@ -340,3 +439,14 @@ def test_a_violation_that_finds_no_room_is_one_all_the_same(
     (row,) = done.rows
     assert (row.outcome, row.run) == (Outcome.VIOLATION, None)
     assert "not kept: 4 MB are free" in str(row.reason)
+    stopped = campaign(tmp_path, entry("m", Outcome.PASS, FOUND), seeds=1, jobs=1, budget_s=1e-9)
+    assert [(each.outcome, each.run) for each in stopped.rows] == [(Outcome.VIOLATION, None)]
+    monkeypatch.undo()
+    for _ in range(2):
+        again = campaign(tmp_path, entry("m", Outcome.PASS, FOUND), seeds=1, jobs=1)
+        (row,) = again.rows
+        assert (row.outcome, row.unkept) == (Outcome.VIOLATION, False)
+        assert "not kept" not in str(row.reason)
+        assert row.run is not None
+        assert (tmp_path / "campaign" / row.run.rsplit("/", 1)[-1] / "history.jsonl").is_file()
+    assert len((tmp_path / "campaign" / "rows.jsonl").read_text().splitlines()) == 2

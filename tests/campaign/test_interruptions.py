@@ -239,7 +239,7 @@ def test_an_interrupted_shrink_keeps_the_smallest_run_so_far() -> None:
         raise KeyboardInterrupt
 
     found = shrink(plan, say=impatient)
-    assert found.interrupted
+    assert found.stopped == "interrupted"
     assert found.judged.outcome is Outcome.VIOLATION
     assert found.recording.plan.time_s < plan.time_s
     assert found.operations > 0

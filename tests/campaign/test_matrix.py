@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from harness.campaign.file import Read, from_file, going_on, saved
-from harness.campaign.matrix import seconds_of
 from harness.plan import PlanError, Trust
+from harness.times import seconds_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +29,7 @@ def told(read: Read) -> list[str]:
     return [
         f"{each.name}: {each.expected.value}"
         + (f" known {' '.join(each.known)}" if each.known else "")
-        + (f" seeds {' '.join(map(str, each.seeds))}" if each.seeds else "")
+        + (f" seeds {' '.join(map(str, each.seeds_of(())))}" if each.seeds else "")
         for each in read.entries
     ]
 
@@ -127,6 +128,16 @@ def test_a_campaign_is_put_elsewhere_as_a_whole(path: Path) -> None:
     ("text", "sentence"),
     [
         ("runs: []\n", r":1: .*length >= 1"),
+        ("runs:\n  - name: a\n    seeds:\n      first: 4611686018427387903\n      count: 2\n",
+         r":4: seed 4611686018427387904, the last of 2 from 4611686018427387903 on, is not below"),
+        ("runs:\n  - name: a\n    seeds: {first: 4611686018427387904, count: 2}\n", r":3: .*int. <= 46"),
+        ("runs:\n  - name: a\n    seeds: [1, 4611686018427387904]\n", r":3: .*int. <= 46"),
+        ("runs:\n  - name: a\n    seeds: 1000001\n", r":3: .*int. <= 1000000"),
+        ("seeds: 2\nfirst_seed: 4611686018427387903\nruns:\n  - {name: a}\n",
+         r":2: seed 4611686018427387904, "),
+        (("runs:\n  - name: a\n    matrix: {drift_ppm: [1000, 900000]}\n    plan:\n      schedule:\n"
+          "      - {do: clock, target: leader, rate: -2rho}\n"),
+         r":6: a/drift_ppm=900000: .*-2.0rho is too much of a declared bound of 900000 ppm"),
         ("runs:\n  - {plan: {on: sim}}\n", r":2: a block without axes needs a name"),
         ("runs:\n  - {name: a, matrix: {polcy: [x]}}\n", r":2: unknown key .* 'polcy'; .*'policy'"),
         ("runs:\n  - name: a\n    matrix:\n      policy:\n      - log-read\n      - lease-renw\n",
@@ -150,11 +161,23 @@ def test_a_campaign_is_put_elsewhere_as_a_whole(path: Path) -> None:
         ("plan: {rate: fast}\nruns:\n  - {name: a}\n", r":1: "),
         ("runs:\n  - {name: a, swarm: true, matrix: {nodes: [3, 5]}}\n", r":2: a swarm draws nodes"),
         ("runs: &x\n  - *x\n", "alias"),
+        ('runs:\n  - {name: "a\\n"}\n', r":2: .*[Rr]egex"),
+        ('runs:\n  - {name: a, known: ["L12\\n"]}\n', r":2: .*[Rr]egex"),
+        (f"runs:\n  - name: a\n    matrix: {{rate: {list(range(2001))}}}\n", r":3: more than 2000"),
+        ((f"runs:\n  - name: a\n    seeds: {list(range(0, 202, 2))}\n    matrix: {{rate:"
+          f" {list(range(1, 1001))}}}\n"), r":3: more than 100000 seeds are listed"),
+        (f"runs:\n  - name: a\n    exclude: [{'{on: sim}, ' * 1001}]\n", r":3: .*length <= 1000"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_refused_with_its_line(path: Path, text: str, sentence: str) -> None:
     with pytest.raises(PlanError, match="campaign.yaml" + sentence if sentence[0] == ":" else sentence):
         reading(path, text + "schema: 1\n")
+
+
+def test_a_million_seeds_of_an_entry_are_two_numbers(path: Path) -> None:
+    (entry,) = reading(path, "schema: 1\nruns: [{name: a, seeds: 1000000}]\n").entries
+    assert len(entry.seeds_of(())) == 1_000_000
+    assert len(msgspec.msgpack.encode(entry)) < 1000
 
 
 def test_a_saved_campaign_of_a_stranger_names_nothing_of_this_host(path: Path) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from harness.campaign.shrink import NotReproduced
 from harness.campaign.shrink_real import ShrunkReal, Stopped, Try, shrink_real
-from harness.plan import plan_from
+from harness.plan import is_plan, plan_from
 from harness.plan.schedules import of_plan
-from nemesis.schedule import CutAt, PauseAt, ProbeAt
+from harness.store.errors import StoreFull
+from nemesis.schedule import BendAt, CutAt, PauseAt, ProbeAt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +49,7 @@ class World:
     def __init__(
         self, shows: Callable[[Plan], bool], *, share: float = 1.0, runs_max: int = 400
     ) -> None:
-        self.kept: set[str] = set()
+        self.kept: set[Path] = set()
         self.runs = 0
         self._shows = shows
         self._share = share
@@ -57,8 +59,9 @@ class World:
     def attempt(self, asked: Plan) -> Try:
         if self.runs >= self._runs_max:
             raise Stopped("the budget was over")
+        assert is_plan(asked)
         self.runs += 1
-        name = f"run-{self.runs}"
+        name = Path(f"run-{self.runs}")
         self.kept.add(name)
         shown = self._shows(asked) and self._rng.random() < self._share
         return Try(
@@ -95,6 +98,20 @@ def test_what_it_takes_is_left_and_little_else(share: float) -> None:
     assert world.kept == {found.shown.directory}
     assert found.stopped is None
     assert found.tries == world.runs < 400
+
+
+def test_what_a_later_step_makes_room_for_is_left_out_in_the_next_round() -> None:
+    """As long as a clock is bent, the other episode is needed; steps are looked at after episodes."""
+
+    def shows(asked: Plan) -> bool:
+        episodes = of_plan(asked).episodes
+        bent = any(isinstance(step.do, BendAt) for episode in episodes for step in episode.steps)
+        whole = any(episode.name == "more" for episode in episodes)
+        return takes_a_cut_and_a_read(asked) and (whole or not bent)
+
+    found = World(shows).shrunk()
+    assert [episode.name for episode in of_plan(found.plan).episodes] == ["it"]
+    assert found.steps == 2
 
 
 def test_right_plans_take_three_runs_each_and_wrong_ones_two() -> None:
@@ -136,7 +153,9 @@ def test_a_violation_of_another_kind_is_another_failure() -> None:
     assert len(of_plan(found.plan).episodes) == 3
 
 
-@pytest.mark.parametrize("ends", [Stopped("the budget was over"), KeyboardInterrupt()])
+@pytest.mark.parametrize(
+    "ends", [Stopped("the budget was over"), StoreFull("4 MB free"), KeyboardInterrupt()]
+)
 def test_an_end_half_way_keeps_the_smallest_plan_until_then(ends: BaseException) -> None:
     world = World(takes_a_cut_and_a_read)
 

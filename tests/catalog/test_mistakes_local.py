@@ -50,15 +50,6 @@ IN_MINUTES = {
 }
 """`make test` tries these; `make soak` all of them."""
 HERE = {name: one for name, one in MISTAKES.items() if Place.LOCAL in one.places}
-KINDS = {
-    "no-commit-wait": "timestamp-order",
-    "faux-leader": "availability",
-    "readindex-blocks-failover": "availability",
-    "lock-no-fence": "fencing",
-    "fence-compare-weak": "fencing",
-    "lock-lease-not-rechecked": "fencing",
-}
-"""What proves a mistake where it is not the history."""
 CLEAN = {Outcome.PASS, Outcome.NOT_EXERCISED}
 
 
@@ -129,7 +120,7 @@ def run(plan: Plan, place: Path) -> tuple[Told, dict[str, Any]]:
 def is_right(case: Case, told: Told) -> bool:
     """Tell whether a run came to what it has to come to by itself."""
     if case.rule is Rule.BROKEN:
-        return (told.outcome, told.kind) == (Outcome.VIOLATION, KINDS.get(case.mistake, "history"))
+        return (told.outcome, told.kind) == (Outcome.VIOLATION, MISTAKES[case.mistake].shown_by)
     return told.outcome in CLEAN
 
 

@@ -56,6 +56,19 @@ def test_the_time_limit_yields_unknown_with_what_ran_out_and_where() -> None:
     assert report.sentence.endswith("operations are open at once")
 
 
+def test_a_check_that_is_called_off_keeps_what_is_decided_and_says_why() -> None:
+    asked = 0
+
+    def called_off() -> str | None:
+        nonlocal asked
+        asked += 1
+        return "called off by hand" if asked > 20 else None
+
+    report = check(hard(), budget=Budget(called_off=called_off))
+    assert report.outcome is Outcome.UNKNOWN
+    assert "called off by hand, at line" in report.sentence
+
+
 def test_configurations_can_be_limited() -> None:
     report = check(hard(), budget=Budget(configurations_max=2_000))
     assert report.outcome is Outcome.UNKNOWN
@@ -168,7 +181,15 @@ def test_with_all_keys_every_key_gets_its_verdict(jobs: int) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"time_s": 1.0}, {"time_s": 0.0}, {"memory_bytes": -1}, {"configurations_max": 0}, {"jobs": 0}],
+    [
+        {"time_s": 1.0},
+        {"time_s": 0.0},
+        {"time_s": float("nan"), "clock": time.monotonic},
+        {"memory_bytes": -1},
+        {"configurations_max": 0},
+        {"jobs": 0},
+        {"jobs": 1.5},
+    ],
 )
 def test_a_budget_that_cannot_be_kept_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):

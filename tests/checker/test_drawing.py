@@ -47,11 +47,20 @@ def test_operations_that_nobody_saw_end_do_not_crowd_out_the_one_that_is_wrong(e
 
 
 def test_writes_of_a_value_that_were_used_up_are_named() -> None:
+    first, second = written(0, 1), written(2, 1)
+    rows = [first[0], second[0], first[1], second[1], (3, "invoke", "write", 2)]
+    found = check(history([*rows, *seen(1, 1), *seen(1, 2), *seen(1, 1)])).violation
+    assert found is not None
+    assert found.sentence.startswith("read -> 1 (process 1, line 10) fits nowhere")
+    assert "; 2 writes of 1 were used up" in found.sentence
+
+
+def test_a_stale_read_of_a_value_written_twice_is_proved_by_what_came_right_before() -> None:
     rows = [*written(0, 1), *seen(1, 1), *written(0, 2), *written(2, 1), *seen(1, 1)]
     found = check(history([*rows, *written(0, 3), *written(0, 2), *seen(1, 1)])).violation
     assert found is not None
-    assert found.sentence.startswith("read -> 1 (process 1, line 15) fits nowhere")
-    assert "used up" in found.sentence
+    assert [str(op) for op in found.operations] == ["write 2", "read -> 1"]
+    assert found.operations[1].call_line == 15
 
 
 def test_a_value_that_a_cas_could_still_bring_is_not_called_used_up() -> None:

@@ -40,6 +40,11 @@ def refused(data: bytes, *, lenient: bool = False) -> MalformedHistory:
             1,
             "99999999999999999999",
         ),
+        (
+            f'{W}\n{{"value":2,"process":0,"type":"ok","f":"write", "value" : 1}}\n'.encode(),
+            2,
+            "'value'",
+        ),
         (f'{W}\n{{"process":0,"type":"ok","f":"write","time_ns":4}}\n'.encode(), 2, "some do not"),
     ],
 )
@@ -47,6 +52,13 @@ def test_a_broken_line_is_refused_by_number(data: bytes, line: int | None, words
     told = refused(data)
     assert told.line == line
     assert words in told.sentence
+
+
+def test_a_field_that_comes_again_within_a_value_is_not_there_twice() -> None:
+    told = ',"value":{"value":1,"key":[{"f":2}],"f":"\\"key\\":"},"key":"\\"key\\":"}\n'
+    data = f"{W[:-11]}{told}{OK[:-11]}{told}".encode()
+    (op,) = formats.read(data, name="h.jsonl", format="jsonl")
+    assert op.value == {"value": 1, "key": [{"f": 2}], "f": '"key":'}
 
 
 def test_lenient_skips_what_cannot_be_read_and_says_so() -> None:
@@ -328,3 +340,65 @@ def test_nesting_without_end_is_refused(name: str) -> None:
 def test_nesting_that_is_deep_is_judged(depth: int) -> None:
     text = f'{{"process":0,"type":"invoke","f":"write","value":{"[" * depth + "]" * depth}}}\n'
     assert check(formats.read(text.encode(), name="h")).outcome is Outcome.PASS
+
+
+def _nested(depth: int, *, key: str = "null", f: str = "write") -> str:
+    """Return an operation on a value (and perhaps a key) of so many levels."""
+    deep = "[" * depth + "]" * depth
+    key = deep if key == "deep" else key
+    return "".join(
+        f'{{"process":0,"type":"{kind}","f":"{f}","key":{key},"value":{deep}}}\n'
+        for kind in ("invoke", "ok")
+    )
+
+
+@pytest.mark.parametrize("depth", [201, 600, 5_000])
+@pytest.mark.parametrize("key", ["null", "deep"])
+def test_what_is_nested_too_deeply_is_refused_with_its_line(depth: int, key: str) -> None:
+    text = _nested(1) + _nested(depth, key=key)
+    with pytest.raises(MalformedHistory, match="h:3: a value is nested too deeply"):
+        formats.read(text.encode(), name="h")
+
+
+@pytest.mark.parametrize("name", formats.WRITABLE)
+def test_the_deepest_value_is_judged_shown_and_written(name: str) -> None:
+    text = _nested(200, key="deep") + _nested(200, key="deep", f="read").replace("[[]]", "[[1]]")
+    history = formats.read(text.encode(), name="h")
+    report = check(history)
+    assert report.outcome is Outcome.VIOLATION
+    assert "saw a value that nothing wrote" in report.sentence
+    written = formats.write(history, format=name)
+    assert formats.read(written, name="h", format=name).value == history.value
+    assert not formats.unsaid(history, format="jsonl")
+
+
+def test_a_byte_order_mark_is_passed_over_and_no_line_is_called_skipped() -> None:
+    data = b"\xef\xbb\xbf" + _nested(1).encode()
+    with pytest.raises(MalformedHistory, match="h:1: a byte order mark"):
+        formats.read(data, name="h")
+    history = formats.read(data, name="h", lenient=True)
+    assert len(history) == 1
+    (note,) = history.notes
+    assert "byte order mark" in note
+    assert "skipped" not in note
+
+
+def test_carriage_returns_alone_are_no_torn_line() -> None:
+    data = (_nested(1) + _nested(1, f="read")).replace("\n", "\r").encode()
+    for whole in (data, data.rstrip(b"\r")):
+        with pytest.raises(MalformedHistory, match=r"h:1: "):
+            formats.read(whole, name="h")
+
+
+def test_an_index_below_nought_is_refused_as_that() -> None:
+    text = '{"index":-7,"process":0,"type":"invoke","f":"read"}\n'
+    with pytest.raises(MalformedHistory, match="h:1: index -7 is none: the first is 0"):
+        formats.read(text.encode(), name="h")
+
+
+def test_an_object_that_no_model_is_of_is_refused_by_name_unless_a_model_is_named() -> None:
+    data = b"# @object atomic-frob\n[1] call push 1\n[1] return\n[2] call pop\n[2] return 1\n"
+    history = formats.read(data, name="h.hist")
+    with pytest.raises(MalformedHistory, match="names the model 'frob'"):
+        check(history)
+    assert check(history, model="stack").outcome is Outcome.PASS

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -52,6 +53,9 @@ def done(*operations: tuple[Any, str, Any]) -> History:
         ("set", "0 |-add 1-| |-contains 1 false-|", "violation"),
         ("fifo-queue", "0 |-enq 1-| |-enq 2-| |-deq 1-| |-deq 2-| |-deq nil-|", "pass"),
         ("fifo-queue", "0 |-enq 1-| |-enq 2-| |-deq 2-|", "violation"),
+        ("fifo-queue", "0 |-enq 1-| |-len 1-|", "pass"),
+        ("fifo-queue", "0 |-enq 1-| |-len true-|", "violation"),
+        ("stack", "0 |-push 1-| |-size 1.0-|", "violation"),
         ("fifo-queue", "0 |-enq 1-|     |-deq 2-|\n1   |-enq 2-|", "pass"),
         ("fifo-queue", "0 |-enq 1-| |-deq->\n1                    |-deq nil-|", "pass"),
         ("unordered-queue", "0 |-enq 1-| |-enq 2-| |-deq 2-|", "pass"),
@@ -181,8 +185,6 @@ def test_a_model_that_raises_is_a_model_error_with_its_name_and_the_operation() 
 
 
 def test_a_model_that_raises_in_a_process_is_a_model_error_too() -> None:
-    import time
-
     with pytest.raises(ModelError, match="turnstile"):
         check(done((0, "push", None)), model=Turnstile(), budget=Budget(time_s=5, clock=time.monotonic))
 
@@ -206,6 +208,104 @@ class Unhashable(Model):
 def test_a_model_that_answers_rubbish_is_a_model_error(model: Model) -> None:
     with pytest.raises(ModelError, match="TypeError"):
         check(done((0, "go", 1)), model=model)
+
+
+class Largest(Model):
+    """What was put last only counts if it is larger."""
+
+    name = "largest"
+    functions = frozenset({"put", "get"})
+
+    def initial(self, value: Any) -> Any:
+        return value or 0
+
+    def step(self, state: Any, op: Operation) -> Any:
+        if op.f == "put":
+            return (max(state, op.value),)
+        return (state,) if op.value == state else ()
+
+    def readonly(self, op: Operation) -> bool:
+        return op.f == "get"
+
+
+class _Odd:
+    """A state that cannot be compared."""
+
+    def __init__(self, method: str) -> None:
+        self._method = method
+
+    def __hash__(self) -> int:
+        return 1 // (self._method != "hash")
+
+    def __eq__(self, other: object) -> bool:
+        raise ZeroDivisionError
+
+
+def _broken(*_: Any) -> Any:
+    return 1 // 0
+
+
+def _exits(*_: Any) -> Any:
+    raise SystemExit(0)
+
+
+@pytest.mark.parametrize("budget", [None, Budget(time_s=20, clock=time.monotonic)])
+@pytest.mark.parametrize(
+    ("method", "answer"),
+    [
+        *((name, _broken) for name in ("initial", "step", "readonly", "partition", "path", "keep")),
+        *((name, _broken) for name in ("malformed", "prepare", "describe_state", "refusal")),
+        ("initial", lambda *_: []),
+        ("initial", lambda *_: {}),
+        ("partition", lambda *_: []),
+        ("describe_state", lambda *_: 5),
+        ("step", lambda *_: (_Odd("hash"),)),
+        ("step", lambda *_: (_Odd("eq"), _Odd("eq"))),
+        ("initial", _exits),
+    ],
+)
+def test_whatever_a_model_of_the_callers_does_wrong_is_its_error(
+    method: str, answer: Any, budget: Budget | None
+) -> None:
+    stale = done((0, "put", 5), (1, "put", 3), (0, "get", 3))
+    model = type("Broken", (Largest,), {method: answer})()
+    with pytest.raises(ModelError, match="model largest failed on"):
+        check(stale, model=model, budget=budget)
+
+
+def test_the_method_that_raised_is_named() -> None:
+    model = type("Broken", (Largest,), {"initial": lambda _, value: 1 // (value is not None)})()
+    with pytest.raises(ModelError, match=r"model largest failed on <lambda>: ZeroDivisionError"):
+        check(done((0, "put", 5)), model=model)
+
+
+@pytest.mark.parametrize("budget", [None, Budget(time_s=20, clock=time.monotonic)])
+def test_a_model_that_answers_otherwise_when_asked_again_is_a_model_error(budget: Budget | None) -> None:
+    class Fickle(Largest):
+        """It has forgotten what it said of a put."""
+
+        asked = 0
+
+        def step(self, state: Any, op: Operation) -> Any:
+            self.asked += 1
+            return super().step(state, op) if self.asked <= 2 else ()
+
+    with pytest.raises(ModelError, match="failed on a second look: asked again it answers otherwise"):
+        check(done((0, "put", 5), (0, "get", 5)), model=Fickle(), paranoid=True, budget=budget)
+
+
+@pytest.mark.parametrize("seen", [3, 5])
+def test_an_operation_that_is_readonly_and_changes_the_state_is_a_model_error(seen: int) -> None:
+    model = type("Liar", (Largest,), {"readonly": lambda *_: True})()
+    with pytest.raises(ModelError, match="failed on put 5: it is readonly, and changes the state"):
+        check(done((0, "put", 5), (1, "put", 3), (0, "get", seen)), model=model)
+
+
+def test_a_model_is_one_that_was_made_and_has_a_name() -> None:
+    with pytest.raises(ValueError, match="and no Model that was made"):
+        check(done((0, "put", 5)), model=Largest)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"a model has a name: set Nameless\.name"):
+        check(done((0, "put", 5)), model=type("Nameless", (Model,), {"step": Largest.step})())
 
 
 class Either(Model):
@@ -239,3 +339,51 @@ def test_an_unknown_function_is_refused_with_its_line_and_the_known_ones() -> No
 def test_an_unknown_model_is_a_wrong_argument() -> None:
     with pytest.raises(ValueError, match="model 'tree' is none of auto, register"):
         check(done((0, "read", None)), model="tree")
+
+
+@pytest.mark.parametrize("told", [None, 1, 3])
+def test_a_delete_leaves_nil_whatever_its_line_says_was_deleted(told: Any) -> None:
+    for read, outcome in ((None, Outcome.PASS), (told or 1, Outcome.VIOLATION)):
+        history = done((0, "write", 1), (1, "delete", told), (2, "read", read))
+        for model in ("register", "cas-register"):
+            report = check(history, model=model, paranoid=True)
+            assert report.outcome is outcome, f"{model}: {report.sentence}"
+    alone = done((0, "delete", 5), (1, "read", 5))
+    assert check(alone, initial=5, paranoid=True).outcome is Outcome.VIOLATION
+    several = done((0, "write", 1), (1, "delete", told), (2, "write", 2), (3, "read", None))
+    report = check(several, initial=7, paranoid=True)
+    assert "initial value" not in report.sentence
+    assert "delete" in report.sentence
+
+
+@pytest.mark.parametrize(
+    ("model", "operations", "initial"),
+    [
+        ("kv", [("append", "a"), ("get", "a")], 5),
+        ("kv", [("append", "a"), ("get", "a")], ["a"]),
+        ("counter", [("add", 1), ("read", 1)], "1"),
+        ("counter", [("add", 1), ("read", 1)], True),
+        ("set", [("add", 1), ("read", [1])], 5),
+        ("set", [("add", 1), ("read", [1])], "abc"),
+        ("fifo-queue", [("enq", 1), ("deq", 1)], 5),
+        ("unordered-queue", [("enq", 1), ("deq", 1)], "abc"),
+        ("stack", [("push", 1), ("pop", 1)], 1.5),
+        ("priority-queue", [("insert", 1), ("extract", 1)], {"a": 1}),
+        ("fenced-lock", [("acquire", 1), ("release", None)], "a"),
+        ("list-append", [("append", 1), ("read", [1])], 5),
+        ("list-append", [("append", 1), ("read", [1])], {"x": 5}),
+    ],
+)
+def test_an_object_begins_with_a_state_of_its_own_kind(
+    model: str, operations: list[tuple[str, Any]], initial: Any
+) -> None:
+    history = done(*((0, f, value) for f, value in operations))
+    assert check(history, model=model, paranoid=True).outcome is Outcome.PASS
+    with pytest.raises(ValueError, match="start"):
+        check(history, model=model, initial=initial)
+
+
+@pytest.mark.parametrize("f", [["w"], {"w": 1}, None, 1, "append"])
+def test_what_is_no_micro_operation_is_malformed(f: Any) -> None:
+    with pytest.raises(MalformedHistory, match=r"is no \[f, key, value\]"):
+        check(done((0, "txn", [[f, "x", 1]])), model="multi-register")

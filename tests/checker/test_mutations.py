@@ -24,17 +24,19 @@ from checker import part as parts
 from checker.conventions import Ties
 from checker.models import MODELS
 from checker.part import Part, Share, divide
-from checker.search import brute, generic, register, walk
-from checker.testing import PUT_AND_TAKE, crowded, merged, put_once, spelled, starved, thrown
+from checker.search import brute, generic, gone, register, walk
+from checker.search.numbered import numbered
+from checker.testing import PUT_AND_TAKE, crowded, denied, merged, put_once, spelled, starved, thrown
 from checker.zones import decide as zones
 from checker.zones import many, witness
+from checker.zones.lower import sided
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from checker import History
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(300)
 
 
 class Mutation(NamedTuple):
@@ -62,7 +64,7 @@ class Known(NamedTuple):
 MUTATIONS = [
     Mutation(
         "a cas to the same value reads",
-        "checker.zones.clusters",
+        "checker.zones.lower",
         "Code.READ if codes[i] == Code.CAS else Code.NOTHING",
         "Code.NOTHING",
     ),
@@ -169,6 +171,48 @@ MUTATIONS = [
         "if True:",
     ),
     Mutation(
+        "a value is there until something else is shown",
+        "checker.search.gone",
+        "since = but_for_it if olds[r] == shown else latest",
+        "since = latest",
+    ),
+    Mutation(
+        "only what returned before stands between",
+        "checker.search.gone",
+        "while returns[x] < call:",
+        "while returns[x] <= call:",
+    ),
+    Mutation(
+        "a writer may return when what stands between is called",
+        "checker.search.gone",
+        "self.left[0] < since",
+        "self.left[0] <= since",
+    ),
+    Mutation(
+        "a writer may be called as its observer returns",
+        "checker.search.gone",
+        "<= by:",
+        "< by:",
+    ),
+    Mutation(
+        "observers share a writer while nothing stands between",
+        "checker.search.gone",
+        "if (call if value.took else since) > value.until:",
+        "if since >= value.until:",
+    ),
+    Mutation(
+        "the writer that is used up first returns first",
+        "checker.search.gone",
+        "heappop(self.left)\n        return True",
+        "self.left.pop()\n        return True",
+    ),
+    Mutation(
+        "the initial value is there without a writer",
+        "checker.search.gone",
+        "values[both.start].left.append(_EVER)",
+        "pass",
+    ),
+    Mutation(
         "reads are taken only where they fit",
         "checker.search.register",
         "if sees[at] == state:\n                            taken",
@@ -195,8 +239,8 @@ MUTATIONS = [
     Mutation(
         "unknown ends may unhold a value",
         "checker.search.register",
-        "    if ask.differing:\n        free",
-        "    if False:\n        free",
+        "    if ask.differing:\n        for",
+        "    if False:\n        for",
     ),
     Mutation(
         "old values lead to wanted ones",
@@ -207,8 +251,23 @@ MUTATIONS = [
     Mutation(
         "junk spares no cas",
         "checker.search.register",
-        "if alike.old == state or (alike.old == NO_OLD and not free):",
-        "if alike.old == NO_OLD and not free:",
+        "if alike.old in {NO_OLD, state}:\n                        offer",
+        "if alike.old == NO_OLD:\n                        offer",
+    ),
+    Mutation(
+        "junk takes the place of no other write",
+        "checker.search.register",
+        "if alike.old in {NO_OLD, state}:\n                        offer",
+        (
+            "if alike.old == state or maybes.junk is None or "
+            "maybes.junk.next_of(used, ask.soonest) < 0:\n                        offer"
+        ),
+    ),
+    Mutation(
+        "what a failed cas is about is no junk",
+        "checker.search.numbered",
+        "useful |= asked",
+        "pass",
     ),
     Mutation(
         "a value is left only when nobody needs it",
@@ -315,26 +374,26 @@ MUTATIONS = [
     Mutation(
         "a failed cas asserts",
         "checker.zones.lower",
-        "return Code.DIFFERED\n        case _",
-        "return Code.NOTHING\n        case _",
+        "return Code.DIFFERED if differed(kind.error, conventions) else Code.NOTHING",
+        "return Code.NOTHING",
     ),
     Mutation(
         "each key has an initial value of its own",
         "checker.zones.many",
-        "map(where.get, told, map(initial.__getitem__, readers))",
-        "map(where.get, told, map(lambda key: 0, readers))",
+        "cluster = initial[key]",
+        "cluster = 0",
     ),
     Mutation(
         "a value is seen where it was written",
         "checker.zones.many",
-        "if not all(found) or",
-        "if",
+        "if cluster >= 0 or value != at_first:",
+        "if cluster < 0 and value != at_first:",
     ),
     Mutation(
         "who sees the initial value sees nothing else",
         "checker.zones.many",
-        " or sum(map(len(names).__gt__, seen)) != told.count(start)",
-        "",
+        "if cluster >= 0 or value != at_first:",
+        "if cluster >= 0:",
     ),
     Mutation(
         "blocks cross those of their own key",
@@ -351,26 +410,32 @@ MUTATIONS = [
     Mutation(
         "nobody reads on any key before the writer",
         "checker.zones.many",
-        "if any(map(lt, read_return, last)):",
+        "if any(map(lt, first, called)):",
         "if False:",
     ),
     Mutation(
         "a value is written once on a key",
         "checker.zones.many",
-        "if len(where) < len(written) or not where.keys().isdisjoint(at_first):",
-        "if not where.keys().isdisjoint(at_first):",
+        "if len(where) < len(owner):",
+        "if False:",
     ),
     Mutation(
         "the initial value is not written on its key",
         "checker.zones.many",
-        "if len(where) < len(written) or not where.keys().isdisjoint(at_first):",
-        "if len(where) < len(written):",
+        "or at_first in where:",
+        "or False:",
     ),
     Mutation(
-        "what returned before the next call stands alone",
-        "checker.part",
-        "[*map(lt, returns, calls[1:]), False]",
-        "[*map(int.__le__, returns, calls[1:]), False]",
+        "f is the earliest return on every key",
+        "checker.zones.many",
+        "if back < first[cluster]:",
+        "if False:",
+    ),
+    Mutation(
+        "s is the latest call on every key",
+        "checker.zones.many",
+        "if call > last[cluster]:",
+        "if False:",
     ),
     Mutation(
         "what certainly happened is a row",
@@ -399,14 +464,50 @@ MUTATIONS = [
     Mutation(
         "a cas finds its old value",
         "checker.search.walk",
-        "if value[0] != state:",
+        "if value[0] != state or calls[first + 1] <= returns[first]:",
+        "if calls[first + 1] <= returns[first]:",
+    ),
+    Mutation(
+        "a write that overlaps may not come first",
+        "checker.search.walk",
+        "if calls[at] <= back:",
         "if False:",
+    ),
+    Mutation(
+        "but it does before those that saw it",
+        "checker.search.walk",
+        "codes[at] == read and values[at] == value",
+        "codes[at] == read",
+    ),
+    Mutation(
+        "a cas that overlaps may not come first",
+        "checker.search.walk",
+        "if value[0] != state or calls[first + 1] <= returns[first]:",
+        "if value[0] != state:",
+    ),
+    Mutation(
+        "an append that overlaps may not come first",
+        "checker.search.walk",
+        f"if calls[first + 1] <= returns[first]:\n{28 * ' '}break\n{24 * ' '}state = state",
+        f"if False:\n{28 * ' '}break\n{24 * ' '}state = state",
+    ),
+    Mutation(
+        "a closed interval ends with its stamp",
+        "checker.search.walk",
+        "if calls[first + 1] <= returns[first]:\n                            back",
+        "if calls[first + 1] < returns[first]:\n                            back",
+    ),
+    Mutation(
+        "what is taken in its own place needs no trail only if nothing else is",
+        "checker.search.walk",
+        "if option == first and not taken:",
+        "if option == first:",
     ),
     Mutation(
         "a cas that failed did not find it",
         "checker.search.walk",
-        "elif values[first][0] == state:",
-        "elif False:",
+        "elif code == end or values[first][0] == state:",
+        "elif code == end:",
     ),
     Mutation(
         "what overlaps may change places",
@@ -423,7 +524,7 @@ MUTATIONS = [
     Mutation(
         "what only looks is no choice",
         "checker.search.walk",
-        "fits = value == state",
+        "fits = values[at] == state",
         "fits = True",
     ),
     Mutation(
@@ -447,8 +548,8 @@ MUTATIONS = [
     Mutation(
         "an append adds to what is held",
         "checker.search.walk",
-        "return value[1] if code == CAS else state + value",
-        "return value[1] if code == CAS else value",
+        "return value if code == WRITE else state + value",
+        "return value",
     ),
     Mutation(
         "an append in its own place does so too",
@@ -553,9 +654,27 @@ MUTATIONS = [
         "lacks = branch.on_the_way",
     ),
     Mutation(
+        "what resets the state may lead to a read",
+        "checker.search.generic",
+        "place >= first",
+        "False",
+    ),
+    Mutation(
+        "so may what nobody saw end",
+        "checker.search.generic",
+        "or any(not used & bit and",
+        "or any(False and",
+    ),
+    Mutation(
+        "what resets it comes before the read returned",
+        "checker.search.generic",
+        "return self._calls[i] <= back and any(",
+        "return self._calls[i] <= back - 30 and any(",
+    ),
+    Mutation(
         "only what looks is taken at once",
         "checker.search.generic",
-        "looks = [model.readonly(operations[i]) for i in certain]",
+        "looks = [steps.looks[i] for i in certain]",
         "looks = [True for i in certain]",
     ),
     Mutation(
@@ -725,7 +844,7 @@ MUTATIONS = [
         "checker.explain.shrink",
         (
             "if op.outcome is not EventType.FAIL:\n            "
-            "groups.setdefault(find(_mentioned(op)), []).append(i)"
+            "groups.setdefault(find(leaves(op)), []).append(i)"
         ),
         "if op.outcome is not EventType.FAIL:\n            groups.setdefault(i, []).append(i)",
     ),
@@ -753,7 +872,7 @@ MUTATIONS = [
     Mutation(
         "values that cas links go together",
         "checker.explain.shrink",
-        "leader[find(old)] = find(_mentioned(op))",
+        "leader[find(old)] = find(leaves(op))",
         "pass",
     ),
     Mutation(
@@ -835,11 +954,19 @@ def longer() -> list[Known]:
     return found
 
 
-def found_by(algorithm: Any, part: Part, share: Share | None = None) -> list[int] | None:
-    if share is None:
-        searching = algorithm.search(part.model, part.operations, part.start, part.calls, part.returns)
-    else:
-        searching = algorithm.search(share.lowered()[0])
+@cache
+def short_of_help() -> list[Known]:
+    dice = random.Random("denied")
+    return [known(denied(dice)) for _ in range(3_000)]
+
+
+def found_by(algorithm: Any, part: Part) -> list[int] | None:
+    return to_the_end(
+        algorithm.search(part.model, part.operations, part.start, part.calls, part.returns)
+    )
+
+
+def to_the_end(searching: Any) -> list[int] | None:
     try:
         while True:
             next(searching)
@@ -942,6 +1069,20 @@ def _strings_err() -> bool:
 
 
 @cache
+def _strings() -> list[tuple[Part, bool]]:
+    dice = random.Random("strings")
+    model = MODELS["kv"]()
+    found = []
+    for _ in range(2_000):
+        history = spelled(dice, unknown=0.3)
+        (share,) = divide(history, model, "", history.spans(Ties.CONCURRENT))
+        mine = share.part()
+        args = (mine.operations, "", mine.calls, mine.returns)
+        found.append((mine, brute.linearizable(model, *args)))
+    return found
+
+
+@cache
 def _spelled() -> list[tuple[History, bool]]:
     dice = random.Random("spelled")
     model = MODELS["kv"]()
@@ -960,8 +1101,11 @@ def _unknowns_of(shares: list[Share], lowered: Any, place: int) -> Any:
 
 
 def register_search_errs() -> bool:
-    for each in (*longer(), *small(0.6)):
-        order = found_by(register, each.part, each.share)
+    for each in (*longer(), *short_of_help(), *small(0.6)):
+        both = sided(each.share.lowered()[0])
+        if each.truth and gone.gone(both) is not None:
+            return True
+        order = to_the_end(register.branching(numbered(both)))
         if (order is not None) is not each.truth:
             return True
         if order is not None and not fits(each.part, each.in_part(order)):
@@ -970,6 +1114,9 @@ def register_search_errs() -> bool:
 
 
 def generic_search_errs() -> bool:
+    for part, truth in _strings():
+        if (found_by(generic, part) is not None) is not truth:
+            return True
     return any((found_by(generic, each.part) is not None) is not each.truth for each in small(0.6))
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from xml.etree import ElementTree as ET
+
 import pytest
 
 pytest_plugins = ["pytester"]
 
 SHORT = 'on="sim", rate=50, time=1.0, faults="none", seed=1'
 WRONG = 'on="sim", rate=50, mistake="no-applied-wait", seed=0'
+TWO = 'on="sim", rate=50, mistake="vote-ignores-promise", seed=7'
 
 TESTS = f"""
 import pytest
@@ -15,6 +19,7 @@ import pytest
 @pytest.mark.lantern({SHORT}, allow="not-exercised")
 def test_passes(lantern_run):
     assert lantern_run.json["seed"] == 1
+    assert (lantern_run.directory / "plan.yaml").is_file()
 
 @pytest.mark.lantern({SHORT}, allow="not-exercised")
 def test_passes_and_fails_by_its_body(lantern_run):
@@ -26,6 +31,10 @@ def test_violates(lantern_run):
 
 @pytest.mark.lantern({WRONG}, known="R6")
 def test_is_known(lantern_run):
+    pass
+
+@pytest.mark.lantern({TWO}, known="F2")
+def test_is_not_known(lantern_run):
     pass
 
 @pytest.mark.lantern({WRONG}, expect="violation")
@@ -85,7 +94,7 @@ def test_each_outcome_is_shown_as_what_it_is(beside: pytest.Pytester) -> None:
     beside.makeconftest(NAMED)
     beside.makepyfile(TESTS)
     done = beside.runpytest_subprocess("-v", "-p", "no:cacheprovider", "--junitxml=junit.xml")
-    done.assert_outcomes(passed=2, failed=3, errors=3, xfailed=1)
+    done.assert_outcomes(passed=2, failed=4, errors=3, xfailed=1)
     assert done.ret == pytest.ExitCode.TESTS_FAILED
     text = done.stdout.str()
     lines = [
@@ -93,11 +102,12 @@ def test_each_outcome_is_shown_as_what_it_is(beside: pytest.Pytester) -> None:
         for line in text.splitlines()
         if ".py::" in line
     ]
-    assert lines[:11] == [
+    assert lines[:12] == [
         "test_passes PASSED",
         "test_passes_and_fails_by_its_body FAILED",
         "test_violates FAILED",
         "test_is_known XFAIL",
+        "test_is_not_known FAILED",
         "test_is_expected PASSED",
         "test_misses FAILED",
         "test_exercises_nothing NOT EXERCISED",
@@ -109,7 +119,8 @@ def test_each_outcome_is_shown_as_what_it_is(beside: pytest.Pytester) -> None:
     for said in (
         "violation: history: ",
         "rules: R6",
-        "replay: lantern run ",
+        "why not known: F3 is not known",
+        "replay: lantern replay ",
         "expectation missed, violation was expected: pass",
         "harness-failure: as its name says",
         "unknown: as its name says",
@@ -123,6 +134,68 @@ def test_each_outcome_is_shown_as_what_it_is(beside: pytest.Pytester) -> None:
     told = (beside.path / "junit.xml").read_text()
     for outcome in ("pass", "violation", "unknown", "not-exercised", "harness-failure"):
         assert f'name="lantern" value="{outcome}"' in told
+    shown = {
+        str(each.get("name")).partition("[")[0]: [
+            child.tag for child in each if child.tag in {"failure", "error", "skipped"}
+        ]
+        for each in ET.fromstring(told).iter("testcase")
+    }
+    assert (
+        shown["test_exercises_nothing"] == shown["test_is_unknown"] == shown["test_breaks"] == ["error"]
+    )
+    assert shown["test_violates"] == shown["test_misses"] == ["failure"]
+    assert shown["test_is_known"] == ["skipped"]
+    everything = beside.runpytest_subprocess(
+        "-rA", "-p", "no:cacheprovider", "-k", "nothing"
+    ).stdout.str()
+    assert "PASSES" not in everything
+    assert "PASSED" not in everything
+
+
+SAYS_NOTHING = {
+    'polcy="lease-renew"': "unknown key 'polcy'; did you mean 'policy'?",
+    '**{"drift-ppm": 3}': "unknown key 'drift-ppm'; did you mean 'drift_ppm'?",
+    'drift_ppm="x"': "drift_ppm: expected `int`, got `str`",
+    "seed=object()": "seed: expected `int`, got `object`",
+    "time=-1": "time: expected `float` > 0.0, found -1",
+    "clients=2": "clients: clients 2 is too few: ",
+    'on="sim", schedule=[{"do": "paus"}]': "schedule[0].do: 'paus' is nothing one can do: ",
+    'on="sim", schedule="x.yaml"': "schedule: expected `array`, got `str`",
+    'expect="fail"': "expect is one of pass, violation, unknown, not-exercised, not 'fail'",
+    "expect=[3]": "expect is one of pass, violation, unknown, not-exercised, not [3]",
+    "known=3": "known is the id of a rule, such as L12, or a list of them, not 3",
+    "known=None": "known is the id of a rule, such as L12, or a list of them, not None",
+    "known=[3]": "known: 3 is no id of a rule, such as L12: see docs/rules.md",
+    'known="R6 and L3"': "known: 'R6 and L3' is no id of a rule, such as L12: see docs/rules.md",
+    '"nowhere.yaml"': "*nowhere.yaml: No such file or directory",
+    '"."': "*: not a regular file",
+    '"a\\0b"': "*: embedded null byte",
+    '{"on": "sim"}': "what comes first in @pytest.mark.lantern is a plan file, not {'on': 'sim'}; keys",
+    '"a.yaml", "b.yaml"': "@pytest.mark.lantern takes one plan file, the rest by name",
+    '"wrong.yaml"': "*wrong.yaml:2: unknown key 'polcy'; did you mean 'policy'?",
+    '"broken.yaml"': "*broken.yaml:2: this is not YAML: ",
+}
+
+
+def test_a_marker_that_means_nothing_is_an_error_of_one_sentence(beside: pytest.Pytester) -> None:
+    (beside.path / "wrong.yaml").write_text("on: sim\npolcy: readindex\n")
+    (beside.path / "broken.yaml").write_text("on: [\n")
+    tests = [
+        f"@pytest.mark.lantern({said})\ndef test_{number}(lantern_run):\n    pass\n"
+        for number, said in enumerate(SAYS_NOTHING)
+    ]
+    beside.makepyfile("\n".join(["import pytest", *tests]))
+    done = beside.runpytest_subprocess("-p", "no:cacheprovider")
+    done.assert_outcomes(errors=len(SAYS_NOTHING))
+    shown = done.stdout.str().partition("== ERRORS ==")[2].partition("short test summary")[0]
+    sentences = re.split(r"_+ ERROR at setup of test_\d+ _+\n", shown)[1:]
+    for said, (marker, wanted) in zip(sentences, SAYS_NOTHING.items(), strict=True):
+        (line, *_), rest = said.splitlines(), said.splitlines()[1:]
+        assert not [more for more in rest if not more.startswith("==")], (marker, said)
+        start, _, end = wanted.rpartition("*")
+        assert line.startswith(f"lantern: {'' if '*' in wanted else end}"), (marker, line)
+        assert end in line, (marker, line)
+        assert not start
 
 
 def test_markers_add_up_and_nothing_is_imported_before_they_do(beside: pytest.Pytester) -> None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from ci_cases import EVERY, case
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.campaign.cases import of_campaign
+from harness.campaign.entries import Entry
+from harness.campaign.reckoning import reckoned
+from harness.campaign.row import Row, of_entry
 from harness.ci.annotations import annotated
 from harness.ci.markdown import escaped, summary
 from harness.ci.publish import publish
@@ -40,8 +45,11 @@ def test_a_step_shows_ten_errors_and_says_how_many_there_are() -> None:
 
 @given(st.text(), st.text())
 def test_an_annotation_is_one_line_whatever_it_says(suite: str, reason: str) -> None:
-    (line,) = annotated([case("violation", suite=suite, reason=reason)])
-    assert len(line.splitlines()) == 1
+    rules: dict[str, Any] = {"rules": (suite, reason), "known": (reason,)}
+    known = case("violation", suite=suite, counted=Outcome.PASS, **rules)
+    line, warned = annotated([case("violation", suite=suite, reason=reason, **rules), known])
+    assert len(line.splitlines()) == len(warned.splitlines()) == 1
+    assert (line + warned).isprintable()
     title, _, message = line.removeprefix("::error title=").partition("::")
     assert "," not in title
     assert ":" not in title
@@ -58,8 +66,56 @@ def test_a_summary_says_what_failed_and_how_to_run_it_again() -> None:
     assert "<code>lantern replay 'a b'</code>" in text
 
 
+def test_a_violation_that_is_not_known_says_which_of_its_rules_are() -> None:
+    entries = [Entry(name="a", expected=Outcome.PASS, options={}, known=("F2",))]
+    row = Row(
+        name="a",
+        seed=0,
+        outcome=Outcome.VIOLATION,
+        expected=Outcome.PASS,
+        convicted=(("F3",), ("F2",)),
+    )
+    rows = [of_entry(row, entries[0])]
+    cases = of_campaign(entries, rows, reckoned(entries, rows))
+    assert "why not known: <code>F2 is known, F3 is not</code>" in summary(Outcome.VIOLATION, cases)
+    (line,) = annotated(cases)
+    assert line.endswith("%0Awhy not known: F2 is known, F3 is not")
+    expected = msgspec.structs.replace(entries[0], expected=Outcome.VIOLATION)
+    assert of_entry(row, expected).why_not_known is None
+
+
+def test_a_pass_that_may_be_idle_is_not_called_exercised() -> None:
+    told = summary(Outcome.PASS, [case("pass"), case("pass", exercised=False)])
+    assert "not all was exercised that had to be, which its plan allows" in told
+    assert "and exercised as it had to be" not in told
+
+
+def test_what_is_said_of_all_seeds_is_no_run_more() -> None:
+    cases = [case("pass", suite="planted"), case("pass", suite="planted")]
+    cases.append(case("expectation-missed", suite="planted", name="all seeds", runs=0))
+    assert "| planted | 2 | 2 pass, expectation-missed |  |" in summary(
+        Outcome.EXPECTATION_MISSED, cases
+    )
+
+
+def test_a_pass_of_expected_violations_is_not_said_to_be_linearizable() -> None:
+    found = case("violation", suite="planted", counted=Outcome.PASS)
+    text = summary(Outcome.PASS, [found, case("pass")])
+    assert "linearizable" not in text
+    assert "every run came to what was expected of it" in text
+    assert "linearizable" in summary(Outcome.PASS, [case("pass")])
+
+
 def test_nothing_in_a_summary_is_taken_for_markup() -> None:
-    text = summary(Outcome.VIOLATION, [case("violation", suite=HOSTILE, reason=HOSTILE, replay=HOSTILE)])
+    told: dict[str, Any] = {
+        "reason": HOSTILE,
+        "replay": HOSTILE,
+        "rules": (HOSTILE,),
+        "known": (HOSTILE,),
+        "kind": HOSTILE,
+    }
+    text = summary(Outcome.VIOLATION, [case("violation", suite=HOSTILE, **told)])
+    assert all(line.isprintable() for line in text.split("\n"))
     assert not re.search(r"<(?!/?code>|br>)", text)
     bare = re.sub(r"\\.", "", text)
     assert "`" not in bare

@@ -23,7 +23,7 @@ HEADER = '{"schema":1,"kind":"lantern-history"}'
 
 
 def line(process: int | str, type_: str, f: str, value: Any = None, **more: Any) -> str:
-    return json.dumps({"process": process, "type": type_, "f": f, "key": "x", "value": value, **more})
+    return json.dumps({"process": process, "type": type_, "f": f, "key": "x", "value": value} | more)
 
 
 GOOD = [
@@ -298,6 +298,55 @@ def test_an_interruption_keeps_what_was_proved(lantern: Lantern, tmp_path: Path)
     assert [found["outcome"] for found in objects(done.stdout)] == ["pass", "interrupted"]
 
 
+def _queues(*, easy: int) -> list[str]:
+    """Return a key that is hard to judge and an easy one, which took ``easy`` after 7 was put."""
+    hard = [(n, "enq", n % 3) for n in range(14)] + [(14 + n, "deq", n % 2) for n in range(14)]
+    lines = [line(p, "invoke", f, v) for p, f, v in hard] + [line(p, "ok", f, v) for p, f, v in hard]
+    for f, value in (("enq", 7), ("deq", easy)):
+        lines += [line(90, kind, f, value, key="easy") for kind in ("invoke", "ok")]
+    return lines
+
+
+def _signals_in_a_search(*numbers: str) -> str:
+    """Return a patch that sends signals to the process once a search has begun."""
+    return (
+        "import os, signal\nfrom checker.searching import Searches\n"
+        f"advance, left = Searches._advance, [{', '.join(f'signal.{number}' for number in numbers)}]\n"
+        "def signalled(*args):\n"
+        "    while left: os.kill(os.getpid(), left.pop())\n"
+        "    return advance(*args)\n"
+        "Searches._advance = signalled\n"
+    )
+
+
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize(("easy", "code", "word"), [(8, 1, "violation"), (7, 130, "interrupted")])
+def test_an_interrupted_search_tells_what_was_decided(
+    lantern: Lantern, tmp_path: Path, number: str, easy: int, code: int, word: str
+) -> None:
+    path, good = save(tmp_path, "q.jsonl", _queues(easy=easy)), save(tmp_path, "good.jsonl", GOOD)
+    patch = _signals_in_a_search(number)
+    done = lantern("check", "--all", "--json", path, good, patch=patch)
+    assert done.returncode == code, done
+    (found,) = objects(done.stdout)
+    assert found["outcome"] == word
+    assert found["keys"]["easy"]["outcome"] == ("violation" if easy == 8 else "pass")
+    assert found["keys"]["x"]["outcome"] == "unknown"
+    assert found["keys"]["x"]["reason"].startswith("interrupted")
+    assert (found["violation"] is None) == (easy == 7)
+    shown = lantern("check", "--all", path, good, patch=patch).stdout.decode()
+    assert ("keys: 1 unknown, 1 violation" if easy == 8 else "keys: 1 pass, 1 unknown") in shown
+    assert "interrupted" in shown
+
+
+def test_a_second_signal_ends_a_search_at_once(lantern: Lantern, tmp_path: Path) -> None:
+    path = save(tmp_path, "q.jsonl", _queues(easy=7))
+    patch = _signals_in_a_search("SIGINT", "SIGTERM")
+    done = lantern("check", "--all", "--json", path, patch=patch)
+    assert done.returncode == 130
+    assert objects(done.stdout) == [{"outcome": "interrupted", "error": "interrupted"}]
+
+
 def published() -> list[tuple[str, str]]:
     manifest = HISTORIES / "manifest.jsonl"
     if not manifest.exists():
@@ -347,3 +396,15 @@ def test_every_line_of_a_proof_fits_into_eighty_columns(lantern: Lantern, tmp_pa
     assert "VIOLATION" in shown
     path = str(tmp_path)
     assert all(len(text) <= 80 or path in text for text in shown.splitlines())
+
+
+def test_a_state_that_no_such_object_has_at_the_start_is_the_users_error(
+    lantern: Lantern, tmp_path: Path
+) -> None:
+    lines = [line(0, kind, "append", "a") for kind in ("invoke", "ok")]
+    path = save(tmp_path, "kv.jsonl", [*lines, line(1, "invoke", "get"), line(1, "ok", "get", "ba")])
+    for model in ("kv", "auto"):
+        done = lantern("check", path, "--model", model, "--initial", "5", "--json")
+        assert done.returncode == 2
+        assert json.loads(done.stdout)["error"].startswith("--initial: ")
+    assert lantern("check", path, "--model", "kv", "--initial", '"b"').returncode == 0

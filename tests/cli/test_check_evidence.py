@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,7 +13,8 @@ from checker.evidence import Booted, Checked, EvidenceLine, Fact, OwnClock, Role
 from checker.evidence_lines import encode, header
 from harness.plan import plan_from
 from harness.plan.dump import dump, to_yaml
-from harness.run.injected import schedule_of
+from harness.report.injected import schedule_of
+from harness.store.rundir import RunDir
 from nemesis.faults import Pause, Standing
 from nemesis.machine import InjectionRecord
 from nemesis.machine.record import Injected
@@ -28,6 +30,10 @@ HISTORY = [
     '{"schema":1,"kind":"lantern-history","origin_ns":0}',
     '{"process":0,"type":"invoke","f":"write","key":"x","value":1}',
     '{"process":0,"type":"ok","f":"write","key":"x","value":1}',
+]
+NEVER_WRITTEN = [
+    '{"process":1,"type":"invoke","f":"read","key":"x"}',
+    '{"process":1,"type":"ok","f":"read","key":"x","value":9}',
 ]
 
 
@@ -54,6 +60,11 @@ def leading(node: str, term: int, *, since_ms: int, until_ms: int) -> bytes:
     return header(node) + encode(lines)
 
 
+def vouch(run: Path, **told: Any) -> None:
+    """Write the verdict of a run as its files are now."""
+    RunDir(run).write_verdict({"outcome": "pass", "reason": None, "witnessed": {}, **told})
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     """A run in which n1 led alone, and then n2."""
@@ -63,7 +74,9 @@ def run(tmp_path: Path) -> Path:
     (place / "history.jsonl").write_text("\n".join(HISTORY) + "\n")
     (place / "evidence/n1.jsonl").write_bytes(leading("n1", 1, since_ms=100, until_ms=900))
     (place / "evidence/n2.jsonl").write_bytes(leading("n2", 2, since_ms=1000, until_ms=1900))
-    (place / "evidence/n3.jsonl").write_bytes(header("n3"))
+    booted = EvidenceLine("n3", 0, 0, (0, 1), Booted(boot=1, term=0))
+    (place / "evidence/n3.jsonl").write_bytes(header("n3") + encode([booted]))
+    vouch(place)
     return place
 
 
@@ -91,6 +104,7 @@ def test_two_leases_at_once_are_a_violation_of_their_own_kind(lantern: Lantern, 
 def test_a_policy_without_leases_is_not_convicted_of_their_overlap(lantern: Lantern, run: Path) -> None:
     (run / "evidence/n2.jsonl").write_bytes(leading("n2", 2, since_ms=500, until_ms=1900))
     (run / "plan.yaml").write_bytes(dump(plan_from(None, {**ASKED, "policy": "log-read"})))
+    vouch(run)
     assert judged(lantern, run)[0] == 0
 
 
@@ -99,21 +113,34 @@ def test_broken_evidence_is_malformed_and_hides_no_violation(lantern: Lantern, r
     code, said = judged(lantern, run)
     assert (code, said["outcome"]) == (5, "malformed")
     assert "n3.jsonl:1" in said["notes"][-1]
-    stale = ['{"process":1,"type":"invoke","f":"read","key":"x"}']
-    stale += ['{"process":1,"type":"ok","f":"read","key":"x","value":9}']
-    (run / "history.jsonl").write_text("\n".join([*HISTORY, *stale]) + "\n")
+    (run / "history.jsonl").write_text("\n".join([*HISTORY, *NEVER_WRITTEN]) + "\n")
     assert judged(lantern, run)[0] == 1
 
 
-@pytest.mark.parametrize("lost", ["plan.yaml", "evidence"])
-def test_without_plan_or_evidence_the_history_alone_is_judged_and_that_is_said(
-    lantern: Lantern, run: Path, lost: str
+def test_an_oracle_that_breaks_is_a_harness_failure_and_hides_no_violation(
+    lantern: Lantern, run: Path
 ) -> None:
-    (run / lost).rename(run / "elsewhere")
+    broken = "import checker.oracles.judge as oracles\noracles.raft = lambda _timelines: 1 / 0"
+    done = lantern("check", str(run), "--json", patch=broken)
+    said = json.loads(done.stdout)
+    assert (done.returncode, said["outcome"]) == (6, "harness-failure")
+    assert "ZeroDivisionError" in said["notes"][-1]
+    assert said["keys"]["x"]["outcome"] == "pass"
+    (run / "history.jsonl").write_text("\n".join([*HISTORY, *NEVER_WRITTEN]) + "\n")
+    done = lantern("check", str(run), "--json", patch=broken)
+    assert (done.returncode, json.loads(done.stdout)["violation"]["kind"]) == (1, "history")
+
+
+def test_without_its_plan_the_history_alone_is_judged_and_that_is_no_pass(
+    lantern: Lantern, run: Path
+) -> None:
+    (run / "plan.yaml").unlink()
+    vouch(run)
     code, said = judged(lantern, run)
-    assert (code, said["outcome"]) == (0, "pass")
+    assert (code, said["outcome"]) == (3, "unknown")
     assert said["oracles"] == {}
     assert "only the history was judged" in said["notes"][-1]
+    assert lantern("check", str(run / "history.jsonl")).returncode == 0
 
 
 def test_links_and_pipes_in_a_run_directory_are_not_followed(lantern: Lantern, run: Path) -> None:
@@ -133,6 +160,7 @@ def test_a_directory_that_is_no_run_is_a_usage_error(lantern: Lantern, tmp_path:
 
 def test_what_the_policy_claims_and_nobody_saw_is_no_pass(lantern: Lantern, run: Path) -> None:
     (run / "plan.yaml").write_bytes(dump(plan_from(None, {"seed": 1, "faults": "none"})))
+    vouch(run)
     code, said = judged(lantern, run)
     assert (code, said["outcome"]) == (4, "not-exercised")
     assert said["exercised"] == {
@@ -147,26 +175,53 @@ def test_what_the_policy_claims_and_nobody_saw_is_no_pass(lantern: Lantern, run:
 
 
 @pytest.mark.parametrize(
-    ("verdict", "wanted"),
+    ("told", "code", "wanted"),
     [
-        (None, "no verdict.json: it was cut short"),
-        ("interrupted", "the run itself ended as interrupted, cut short"),
-        ("harness-failure", "the run itself ended as harness-failure: why"),
-        ("unknown", "the run itself ended as unknown: why"),
-        ("pass", None),
-        ("violation", None),
+        (None, 3, ["this run has no verdict.json: it was cut short"]),
+        (
+            {"outcome": "interrupted", "witnessed": {"interrupted": ["INT"]}},
+            3,
+            [
+                "the run itself ended as interrupted: why",
+                "seen by the run itself, interrupted: INT: it was",
+            ],
+        ),
+        (
+            {"outcome": "harness-failure", "witnessed": {"harness-failure": ["why"]}},
+            6,
+            [
+                "the run itself ended as harness-failure: why",
+                "seen by the run itself, harness-failure: why",
+            ],
+        ),
+        ({"outcome": "unknown"}, 0, ["the run itself ended as unknown: why"]),
+        ({"outcome": "pass"}, 0, []),
+        (
+            {"outcome": "violation"},
+            3,
+            ["the run itself ended as violation, which was not found again: why"],
+        ),
     ],
 )
 def test_a_run_that_its_own_verdict_does_not_vouch_for_is_told_of(
-    lantern: Lantern, run: Path, verdict: str | None, wanted: str | None
+    lantern: Lantern, run: Path, told: dict[str, Any] | None, code: int, wanted: list[str]
 ) -> None:
-    if verdict is not None:
-        told = {"schema": 1, "kind": "lantern-verdict", "outcome": verdict, "reason": "why"}
-        (run / "verdict.json").write_text(json.dumps(told))
-    notes = judged(lantern, run)[1]["notes"]
-    about = [note for note in notes if "this run" in note or "the run itself" in note]
-    assert len(about) == (wanted is not None)
-    assert all(wanted is not None and wanted in note for note in about)
+    (run / "verdict.json").unlink()
+    if told is not None:
+        vouch(run, **{"reason": "why", **told})
+    ended, said = judged(lantern, run)
+    assert ended == code
+    about = [note for note in said["notes"] if "this run" in note or "the run itself" in note]
+    assert len(about) == len(wanted)
+    for note, start in zip(about, wanted, strict=True):
+        assert note.startswith(start)
+
+
+def test_a_run_that_was_cut_short_ends_no_check_of_the_next(lantern: Lantern, run: Path) -> None:
+    vouch(run, outcome="interrupted", reason="SIGINT", witnessed={"interrupted": ["SIGINT"]})
+    done = lantern("check", str(run), str(run / "history.jsonl"), "--json")
+    outcomes = [json.loads(line)["outcome"] for line in done.stdout.splitlines()]
+    assert (done.returncode, outcomes) == (3, ["unknown", "pass"])
 
 
 def test_who_served_a_stale_read_and_the_faults_then_are_told_as_the_run_tells_them(
@@ -222,6 +277,20 @@ def test_a_node_whose_evidence_is_missing_is_named_and_no_pass(lantern: Lantern,
     assert (code, said["outcome"]) == (3, "unknown")
     assert any("n2 left no evidence" in note for note in said["notes"])
     assert lantern("check", str(run)).stdout.startswith(b"UNKNOWN")
+
+
+@pytest.mark.parametrize("left", [header("n3"), None])
+def test_a_run_whose_evidence_holds_no_fact_of_a_node_is_no_pass(
+    lantern: Lantern, run: Path, left: bytes | None
+) -> None:
+    if left is None:
+        shutil.rmtree(run / "evidence")
+    else:
+        (run / "evidence/n3.jsonl").write_bytes(left)
+    vouch(run)
+    code, said = judged(lantern, run)
+    assert (code, said["outcome"]) == (3, "unknown")
+    assert any("n3 left no evidence" in note for note in said["notes"])
 
 
 def test_evidence_under_another_nodes_name_is_malformed(lantern: Lantern, run: Path) -> None:

@@ -241,6 +241,32 @@ def test_a_pair_is_a_tuple_only_where_the_line_says_so() -> None:
         formats.read(b"{:process 0, :type :invoke, :f :write, :value 1, :independent true}", name="h")
 
 
+JEPSENS = """
+{:process 0, :type :invoke, :f :write, :value [0 1]}
+{:process 0, :type :ok, :f :write, :value [0 1]}
+{:process 1, :type :invoke, :f :write, :value [1 2]}
+{:process 1, :type :ok, :f :write, :value [1 2]}
+{:process 2, :type :invoke, :f :read, :value %s}
+{:process :nemesis, :type :info, :f :start, :value nil}
+{:process 2, :type :ok, :f :read, :value [0 1]}
+"""
+
+
+def test_reads_that_begin_with_a_key_make_tuples_of_all_values() -> None:
+    history = formats.read((JEPSENS % "[0 nil]").encode(), name="h")
+    assert [(each.key, each.value) for each in history] == [(0, 1), (1, 2), (0, 1)]
+    assert history.notes == ("the first read names a key: each value is taken for a tuple [key value]",)
+    unsaid = (JEPSENS % "[0 nil]").replace(
+        ":ok, :f :read, :value [0 1]", ":info, :f :read, :value :timed-out"
+    )
+    assert formats.read(unsaid.encode(), name="h")[2].key == 0
+    pairs = formats.read((JEPSENS % "nil").encode(), name="h")
+    assert pairs[0].value == [0, 1]
+    mixed = JEPSENS % "[0 nil]" + "{:process 3, :type :invoke, :f :write, :value 4}"
+    with pytest.raises(MalformedHistory, match="h:9: :value is no tuple"):
+        formats.read(mixed.encode(), name="h")
+
+
 def test_an_empty_history_stays_one(lantern: Lantern) -> None:
     (lantern.place / "h.jsonl").write_text(HEADER + "\n")
     assert lantern("convert", "h.jsonl", "h.edn").returncode == 0

@@ -93,6 +93,17 @@ def test_each_thing_that_is_wrong_is_found(lantern: Lantern, name: str) -> None:
     assert others <= {name}
 
 
+def test_without_an_engine_nothing_is_said_of_what_only_containers_could_show(lantern: Lantern) -> None:
+    done = lantern("doctor", "--on", "docker", env={"DOCKER_HOST": "unix:///nowhere"})
+    shown = " ".join(done.stdout.decode().split())
+    assert done.returncode == 6
+    assert "BROKEN engine no Docker engine answers at unix:///nowhere" in shown
+    assert "remedy: start the daemon" in shown
+    assert "ok compose-file" in shown
+    for never in ("cuts", "delays", "images", "EngineAbsentError", "--on local"):
+        assert never not in shown
+
+
 @pytest.mark.skipif(faketime.library() is None, reason="libfaketime is not installed")
 def test_a_harness_under_the_preload_is_refused(lantern: Lantern) -> None:
     env = {"LD_PRELOAD": str(faketime.library()), "FAKETIME": "+0"}

@@ -122,12 +122,32 @@ def test_a_command_line_that_cannot_be_imported_is_a_harness_failure(
     assert json.loads(done.stdout)["outcome"] == "harness-failure"
 
 
-def test_an_interruption_while_importing_exits_with_130(tmp_path: Path) -> None:
+_WRAPPED = (
+    "try: raise KeyboardInterrupt\nexcept BaseException as e: raise RuntimeError('__set_name__') from e"
+)
+
+
+@pytest.mark.parametrize("how", ["raise KeyboardInterrupt", _WRAPPED])
+def test_an_interruption_while_importing_exits_with_130(tmp_path: Path, how: str) -> None:
     (tmp_path / "harness").mkdir()
-    (tmp_path / "harness/__init__.py").write_text("raise KeyboardInterrupt")
+    (tmp_path / "harness/__init__.py").write_text(how)
     command = installed(tmp_path, path=tmp_path)
     done = subprocess.run(command, capture_output=True, timeout=20, check=False)
     assert (done.returncode, done.stderr) == (130, b"lantern: interrupted\n")
+
+
+def test_an_interruption_that_a_class_wraps_while_a_verb_is_imported_exits_with_130(
+    lantern: Lantern,
+) -> None:
+    patch = (
+        "import harness.cli.main as module\n"
+        "def wrapped(arguments):\n"
+        "    try: raise KeyboardInterrupt\n"
+        "    except BaseException as e: raise RuntimeError('Error calling __set_name__') from e\n"
+        "module._guarded = wrapped"
+    )
+    done = lantern("list", "policies", "--json", patch=patch)
+    assert (done.returncode, json.loads(done.stdout)["outcome"]) == (130, "interrupted")
 
 
 def test_the_installed_command_starts_at_the_guard(lantern: Lantern) -> None:
@@ -315,3 +335,24 @@ def test_every_option_explains_itself() -> None:
         for option in verb.params:
             if isinstance(option, click.Option):
                 assert option.help, f"{verb.name} {option.opts}"
+
+
+def test_a_directory_that_is_gone_is_said_in_a_sentence(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    script = (
+        "import os, sys; os.rmdir(os.getcwd()); sys.argv = ['lantern', 'run', '--on', 'sim']\n"
+        "from harness.cli.main import entry; entry()"
+    )
+    root = str(Path(lantern_chaos.__file__).parent)
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=gone,
+        env={"PYTHONPATH": root},
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == Outcome.HARNESS_FAILURE.code
+    assert b"lantern: the current directory is gone" in done.stderr
+    assert b"Traceback" not in done.stderr

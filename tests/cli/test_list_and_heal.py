@@ -42,6 +42,17 @@ def test_everything_that_is_known_is_listed_with_what_it_is_about(lantern: Lante
     assert all(len(line) <= 80 for line in shown.splitlines())
 
 
+def test_a_mistake_is_listed_with_every_rule_of_the_catalog(lantern: Lantern) -> None:
+    rows = json.loads(lantern("list", "mistakes", "--json").stdout)["mistakes"]
+    (row,) = (row for row in rows if row["name"] == "vote-ignores-promise")
+    assert (row["rule"], row["rules"]) == ("F2", ["F2", "F3"])
+    assert row["environments"] == ["sim", "local", "docker"]
+    shown = " ".join(lantern("list", "mistakes").stdout.decode().split())
+    assert "; rules F2, F3; also off none;" in shown
+    assert "; can be shown on sim, local, docker" in shown
+    assert "rule F2" not in shown
+
+
 def test_healing_nothing_is_fine_but_not_of_a_run_that_never_was(
     lantern: Lantern, tmp_path: Path
 ) -> None:
@@ -89,6 +100,25 @@ def test_what_could_not_be_healed_is_a_harness_failure(lantern: Lantern) -> None
     ]
 
 
+def test_a_live_run_is_told_of_once_whoever_finds_it(lantern: Lantern) -> None:
+    patch = (
+        "from harness.cli import heal as module\n"
+        "from targets.host.heal import Healed\n"
+        "there = Healed('lantern-1-2-abc', 'mine', live=True)\n"
+        "here = [Healed(f'/run/lantern-1-2-{end}', 'mine', live=True) for end in ('abc', 'def')]\n"
+        "dead = [Healed(path, 'dead', live=False, done=(path,)) for path in ('x', '/run/x')]\n"
+        "module._containers = lambda *_, **__: ((there, dead[0]), None)\n"
+        "module.local.heal = lambda run, dry: (*here, dead[1])\n"
+    )
+    done = lantern("heal", patch=patch)
+    assert done.stdout.decode().splitlines() == [
+        "mine: still running, left alone",
+        "dead: x",
+        "mine: still running, left alone",
+        "dead: /run/x",
+    ]
+
+
 def test_a_healer_that_breaks_keeps_no_other_from_its_work(lantern: Lantern) -> None:
     patch = (
         "import os; os.environ['DOCKER_HOST'] = 'unix:///nowhere'\n"
@@ -105,7 +135,7 @@ def test_a_healer_that_breaks_keeps_no_other_from_its_work(lantern: Lantern) -> 
     done = lantern("heal", patch=patch)
     assert done.returncode == 6
     assert done.stdout.decode().splitlines() == [
-        "containers: NOT HEALED: TargetError: no namespace",
+        "containers: NOT HEALED: no namespace",
         "attached: went on",
         "local: ended n2",
     ]

@@ -37,6 +37,9 @@ def test_a_violation_packed_and_unpacked_elsewhere_is_the_same_run(lantern: Lant
     shown = lantern("unpack", "found.lantern.zip")
     assert b"runs/found: 9 files\n" in shown.stdout
     assert b"\nran on lantern " in shown.stdout
+    assert b"\nverdict, the sender's word and not judged here: violation\n" in shown.stdout
+    assert b"\ncheck:  lantern check runs/found\n" in shown.stdout
+    assert (said["verdict"], said["check"]) == ("violation", "lantern check there")
     assert Path(lantern.place, "runs/found/history.jsonl").exists()
 
 

@@ -209,6 +209,7 @@ def test_a_full_disk_ends_a_node_in_the_middle_of_a_record_and_a_restart_finds_r
         full = FillDisk((stage.others(node)[0],))
         (name,) = full.nodes
         boot = (await stage.status(name)).boot
+        assert boot is not None
         reason = cluster.supports(Primitive.DISK_ROOM)
         if reason is not None:
             verification = await means.inject(cluster, full)

@@ -23,7 +23,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from checker.conviction import Family, Incident, Owed, convict
+from checker.conviction import Family, Owed
+from checker.conviction.convict import of_incidents
+from checker.conviction.incident import Incident
 from checker.evidence import Checked, EvidenceLine, Fact, ServedRead
 from checker.timeline import MS, Timelines, build
 
@@ -101,7 +103,7 @@ class Script:
 
     def said(self) -> Iterator[str]:
         """Yield what is convicted."""
-        for each in convict(self.timelines, self.owed, [self.incident]):
+        for each in of_incidents(self.timelines, self.owed, [self.incident]):
             rules = " ".join(each.rules) or "nothing"
             yield f"{each.certainty} {rules} {each.node}: {each.sentence}"
             if each.looks_like:

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from checker import evidence_lines
-from checker.conviction import Conviction, Incident
 from checker.conviction.convict import Court
+from checker.conviction.incident import Incident
 from checker.evidence import Appended, Checked, Dated, ServedRead
 from checker.timeline import Timelines, build
 from harness.campaign.swarm import swarm_plan
@@ -25,7 +25,7 @@ from targets.leasekv.rules import drift_safe_lease_ns
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from checker.conviction import Owed
+    from checker.conviction import Conviction, Owed
     from harness.plan.plan import Plan
     from harness.run.simulate import Recording
 

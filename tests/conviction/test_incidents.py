@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from conviction_script import Script
 
-from checker.conviction import Family, convict, of_findings
+from checker.conviction import Family
+from checker.conviction.convict import of_incidents
+from checker.conviction.incident import of_findings
 from checker.oracles.lease_overlap import lease_overlap
 from checker.oracles.promise import promise
 from checker.oracles.raft import raft
@@ -43,7 +45,7 @@ owed memory promise lease span commit-wait index barrier
 
 def rules(script: Script, oracles: Sequence[OracleResult]) -> list[tuple[str, ...]]:
     incidents = of_findings(oracles, script.timelines)
-    return [each.rules for each in convict(script.timelines, script.owed, incidents)]
+    return [each.rules for each in of_incidents(script.timelines, script.owed, incidents)]
 
 
 def test_an_overlap_is_laid_at_the_older_leases_door() -> None:
@@ -113,6 +115,6 @@ def test_what_a_node_without_evidence_may_have_said_convicts_nobody() -> None:
         "1101 n2 serve term=1 path=follower key=x read_index=1 applied_index=1 arrived=599ms ticket=5"
     )
     read = Script(LEAD + answered + "\nincident n2")
-    assert [each.rules for each in convict(read.timelines, read.owed, [read.incident])] == [("R7",)]
+    assert [each.rules for each in of_incidents(read.timelines, read.owed, [read.incident])] == [("R7",)]
     others = build(line for line in read.lines if line.node != "n3")
-    assert [each.rules for each in convict(others, read.owed, [read.incident])] == [()]
+    assert [each.rules for each in of_incidents(others, read.owed, [read.incident])] == [()]

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from targets.docker.template import Health, TemplateError, Volume, parse
+from targets.docker.template import TemplateError, Volume, parse
 
 COMPOSE = Path(__file__).parents[2] / "docker-compose.yml"
 
@@ -23,16 +23,24 @@ def test_our_compose_file_defines_five_nodes_alike_but_for_their_names() -> None
     assert first.read_only
     assert first.memory_bytes == 512 << 20
     assert first.volumes == (Volume("n1", "/var/lib/leasekv"),)
-    assert first.health == Health(
-        test=("CMD", "bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/7000"),
-        interval_ns=5_000_000_000,
-        timeout_ns=2_000_000_000,
-        start_period_ns=5_000_000_000,
-        retries=3,
-    )
     for name, service in services.items():
         assert service.environment == {"LEASEKV_NODE": name, "LEASEKV_NODES": "n1,n2,n3,n4,n5"}
         assert service.log_options["max-size"] == "10m"
+
+
+@pytest.mark.parametrize(
+    ("said", "driver", "options"),
+    [
+        ("", "json-file", {"max-size": "10m", "max-file": "2"}),
+        ("    logging: {options: {max-size: 1m}}", "json-file", {"max-size": "1m"}),
+        ("    logging: {driver: local}", "local", {}),  # which has a limit of its own
+    ],
+)
+def test_a_log_has_a_limit_whether_the_file_says_one_or_none(
+    said: str, driver: str, options: dict[str, str]
+) -> None:
+    service = parse(ONE + said)["n1"]
+    assert (service.log_driver, service.log_options) == (driver, options)
 
 
 def test_no_service_asks_for_privileges() -> None:
@@ -59,17 +67,17 @@ def test_a_key_that_the_harness_would_drop_is_refused_by_name(key: str) -> None:
         ("command: sleep 5", "shell"),
         ("logging:", "logging None is not understood"),
         ("logging: {driver: [1]}", "log_driver"),
+        ("logging: {driver: json-file}", "logging has no max-size: one node could fill the disk"),
+        ("logging: {options: {max-file: 3}}", "logging has no max-size"),
         ("environment: [A]", r"environment \['A'\] is not understood"),
         ("ports: 7000", "ports 7000 is not understood"),
         ("volumes:", "volumes None is not understood"),
-        ("healthcheck: {test: [a], retries: many}", "healthcheck .* is not understood"),
         ("read_only: perhaps", "read_only"),
         ("pids_limit: many", "pids_limit"),
         ("build: .", "build must be"),
         ("build: {context: ., dockerfile: /etc/passwd}", "build must be"),
         ("volumes: ['/etc:/etc']", "no host path"),
         ("mem_limit: much", "size"),
-        ("healthcheck: {interval: 5s}", "healthcheck takes"),
     ],
 )
 def test_what_cannot_be_made_is_refused(line: str, said: str) -> None:

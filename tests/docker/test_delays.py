@@ -129,6 +129,20 @@ def test_a_delay_is_one_way_exact_and_in_order_and_ends_with_all_delivered(tmp_p
     asyncio.run(run())
 
 
+def test_a_delay_whose_rules_somebody_removed_is_none(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with started(tmp_path / "run") as (cluster, ends):
+            cluster.set_link(THERE, Delayed(200 * MS))
+            pid = pids_of(cluster)[1]
+            netns.enter(pid, lambda: netns.nft_here("delete table ip raw"))
+            assert await ends.took_s(b"soon") < 0.1
+            assert cluster.link_state(THERE) == Open()
+            cluster.set_link(THERE, Open())
+            assert cluster.link_state(THERE) == Open()
+
+    asyncio.run(run())
+
+
 def test_what_is_on_its_way_late_does_not_pass_a_cut_and_comes_after_the_heal(tmp_path: Path) -> None:
     async def run() -> None:
         async with started(tmp_path / "run") as (cluster, ends):

@@ -36,7 +36,7 @@ def test_an_address_at_which_no_engine_is_is_named_with_the_reason(
 ) -> None:
     said = refusal(address, monkeypatch)
     assert said.startswith(f"no Docker engine answers at {address} (")
-    assert said.endswith("): start one, or use --on local")
+    assert said.endswith("): start one, or say in DOCKER_HOST where one is")
 
 
 def test_one_that_takes_connections_and_never_answers_is_called_silent(

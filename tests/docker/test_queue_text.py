@@ -3,7 +3,7 @@ import re
 import pytest
 
 from targets.docker.packets import Hook
-from targets.docker.queued import chain, empty, lay, listeners, undo
+from targets.docker.queued import chain, empty, handed, lay, listeners, undo
 
 RUN = "lantern-123-456-abc_def"
 FROM_A, TO_B = (Hook.ARRIVING, "10.0.0.2"), (Hook.LEAVING, "10.0.0.3")
@@ -91,3 +91,14 @@ def test_the_kernels_list_names_who_listens() -> None:
     said = "    7700  24772     0 1     0     0     0        0  1\n 7702  24772 1 1 0 0 0 722  1\n"
     assert listeners(said) == {7700, 7702}
     assert listeners("") == frozenset()
+
+
+def test_packets_are_handed_over_only_by_a_rule_that_is_reached() -> None:
+    laid = applied(lay(RUN, {FROM_A: 7700}, OTHERS), OTHERS)
+    assert handed(RUN, 7700, laid)
+    assert not handed(RUN, 7701, laid)
+    assert not handed(f"{RUN}x", 7700, laid)
+    assert not handed(RUN, 7700, OTHERS)
+    name = chain(RUN)
+    without_jumps = "\n".join(line for line in laid.splitlines() if not line.endswith(f"-j {name}"))
+    assert not handed(RUN, 7700, without_jumps)

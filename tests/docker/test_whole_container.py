@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from targets.cluster import CLIENTS, Held, Link, Open, ProcessState
+from targets.cluster import CLIENTS, Dropped, Held, Link, Open, ProcessState
 from targets.docker import netns, processes
 from targets.docker.container import Container
 from targets.docker.engine import Engine
@@ -145,7 +145,7 @@ def test_one_with_a_restart_policy_comes_back_from_a_kill_by_itself(many: str) -
     handled(many, work)
 
 
-def test_a_table_that_somebody_flushed_is_made_anew_with_all_that_is_cut(many: str) -> None:
+def test_a_cut_that_somebody_opened_is_not_made_again_by_another_one(many: str) -> None:
     system: Any = SimpleNamespace(
         services={"n1": None, "n2": None}, client_port=1, peer_port=2, one_way_dials=False
     )
@@ -161,7 +161,21 @@ def test_a_table_that_somebody_flushed_is_made_anew_with_all_that_is_cut(many: s
         netns.enter(container.pid, lambda: netns.nft_here("flush ruleset"))
         assert links.state(first) == Open(), "what the kernel does, not what was asked for"
         links.set(second, Held())
+        assert (links.state(first), links.state(second)) == (Open(), Held()), "nobody knows since when"
+        links.set(first, Open())
+        links.set(first, Held())
         assert (links.state(first), links.state(second)) == (Held(), Held())
+        netns.enter(container.pid, lambda: netns.nft_here("flush ruleset"))
+        links.renew()
+        assert (links.state(first), links.state(second)) == (Open(), Open())
+        links.set(first, Held())
+        links.set(second, Held())
+        netns.enter(container.pid, lambda: netns.nft_here("flush ruleset"))
+        links.set(first, Open())
+        assert (links.state(first), links.state(second)) == (Open(), Open()), "another one's heal"
+        links.set(second, Dropped())
+        links.renew()
+        assert links.state(second) == Dropped(), "what is whole is kept"
         netns.enter(container.pid, lambda: netns.nft_here("flush ruleset"))
         await links.close()
         assert netns.enter(container.pid, lambda: netns.nft_here("list tables")) == ""

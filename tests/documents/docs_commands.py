@@ -1,7 +1,9 @@
 """The commands that the documents tell a user to type, as they stand there.
 
-A command is a line of a block (indented by four, or fenced) whose first word is `lantern`; what follows
-`#` is a remark. One inside a sentence, in backquotes, is a *mention*: it may leave out the rest.
+A command is a line of a block (indented by four, or fenced) that begins with `lantern`, or `make run`;
+what follows `#` is a remark. One inside a sentence, in backquotes, is a *mention*: it may leave out the
+rest. A block indented by four that is no command is what the command before it prints, where a page
+*shows* output.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 
-_BLOCK = re.compile(r"^(?: {4,}|\$ )?(?:\.venv/bin/)?lantern (?P<rest>.*)$")
+_BLOCK = re.compile(r"^(?: {4,}|\$ )?(?:(?:\.venv/bin/)?lantern |make (?=run\b))(?P<rest>.*)$")
 _MENTION = re.compile(r"`(?:\.venv/bin/)?lantern (?P<rest>[^`]+)`")
 
 
@@ -60,3 +62,17 @@ def all_commands() -> list[Command]:
         for command in commands(page):
             first.setdefault(command.words, command)
     return list(first.values())
+
+
+def shown(page: Path) -> list[tuple[Command, str]]:
+    """Return each command of a page with what it is shown to print, "" where nothing is."""
+    found: list[tuple[Command, str]] = []
+    its = {command.where: command for command in commands(page)}
+    for number, line in enumerate(page.read_text("utf-8").splitlines(), 1):
+        command = its.get(f"{page.name}:{number}")
+        if command is not None:
+            found.append((command, ""))
+        elif line.startswith("    ") and found:
+            last, text = found[-1]
+            found[-1] = (last, f"{text}{line}\n")
+    return found

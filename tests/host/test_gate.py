@@ -406,7 +406,7 @@ def test_a_dropped_peer_link_leaves_the_connection_of_the_other_direction() -> N
         links.turn(Link("n1", CLIENTS), Dropped())
         with pytest.raises(ConnectionRefusedError):
             await asyncio.open_connection(*links.client_address("n1"))
-        links.open_all()
+        links.turn(n1_to_n2, Open())
         assert links.state(n1_to_n2) == Open()
         for writer in (of_n1, of_n2):
             writer.close()

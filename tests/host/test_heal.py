@@ -15,8 +15,9 @@ import msgspec
 import pytest
 
 from targets.cluster import ProcessState
+from targets.docker import heal as docker_heal
 from targets.host import faketime, procfs, runtime
-from targets.host.heal import ATTACHED, heal
+from targets.host.heal import ATTACHED, CONTAINERS, heal
 from targets.host.procfs import Identity
 from targets.host.runtime import MANIFEST, Manifest, Runtime
 
@@ -277,3 +278,23 @@ def test_the_runtime_directory_and_its_sockets_are_the_users_alone() -> None:
         assert ours.path.stat().st_mode & 0o777 == 0o700
     finally:
         ours.remove()
+
+
+def test_the_directory_of_a_run_with_containers_is_kept_until_an_engine_was_asked(base: Path) -> None:
+    path = base / "lantern-1073741824-1-abcdefgh"
+    path.mkdir(mode=0o700)
+    host = runtime.this_host()
+    (path / MANIFEST).write_bytes(msgspec.json.encode(Manifest(run="r", host=host)))
+    (path / CONTAINERS).touch()
+    (healed,) = heal()
+    assert (healed.done, path.exists()) == ((), True)
+    assert healed.failed == (
+        "its containers may be there still: no engine could be asked to remove them",
+    )
+    docker_heal._note_removed("r", {path.name}, dry=False)
+    docker_heal._note_removed("another", set(), dry=False)
+    docker_heal._note_removed("r", set(), dry=True)
+    assert heal()[0].failed == healed.failed
+    docker_heal._note_removed("r", set(), dry=False)
+    (healed,) = heal()
+    assert (healed.done, healed.failed) == ((f"removed {path}",), ())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,8 @@ TEXT = (DOCS / "observability.md").read_text()
 ALERTS = yaml.safe_load((DOCS / "examples" / "leasekv-alerts.yml").read_text())
 DASHBOARD = json.loads((DOCS / "examples" / "leasekv-dashboard.json").read_text())
 NAME = re.compile(r"leasekv_\w+")
+PROMTOOL = shutil.which("promtool")
+RAISED = Path(__file__).with_name("testdata") / "alerts.yml"
 
 
 def shown() -> dict[str, set[str]]:
@@ -57,7 +61,7 @@ def test_what_is_asked_for_is_there_with_its_labels(expression: str) -> None:
     labels = set().union(*(SHOWN[name] for name in names)) | {"instance"}
     grouped = re.findall(r"by \(([^)]*)\)", expression)
     assert {label.strip() for group in grouped for label in group.split(",")} <= labels
-    assert set(re.findall(r"(\w+)=\"", expression)) <= labels
+    assert set(re.findall(r"(\w+)(?:=~?|!=|!~)\"", expression)) <= labels
     assert expression.count("(") == expression.count(")")
 
 
@@ -75,6 +79,52 @@ def test_every_alert_is_explained_and_whole() -> None:
         assert rule["annotations"]["summary"]
         assert rule["labels"]["severity"] in {"info", "warning", "critical"}
     assert len({rule["alert"] for rule in RULES}) == len(RULES)
+
+
+def promtool(*words: str) -> str:
+    assert PROMTOOL is not None
+    done = subprocess.run([PROMTOOL, *words], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(PROMTOOL is None, reason="no promtool: it is in Debian's package prometheus")
+def test_prometheus_takes_the_alerts_and_what_the_panels_ask_for(tmp_path: Path) -> None:
+    promtool("check", "rules", str(DOCS / "examples" / "leasekv-alerts.yml"))
+    asked = [{"record": f"panel:{number}", "expr": each} for number, each in enumerate(EXPRESSIONS)]
+    every = tmp_path / "panels.yml"
+    every.write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": asked}]}))
+    assert f"{len(EXPRESSIONS)} rules found" in promtool("check", "rules", str(every))
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(PROMTOOL is None, reason="no promtool: it is in Debian's package prometheus")
+def test_alerts_are_raised_by_what_they_speak_of_and_by_nothing_else() -> None:
+    """The series that must raise each alert, and those of healthy clusters of every policy."""
+    assert "SUCCESS" in promtool("test", "rules", str(RAISED))
+
+
+def test_every_alert_has_series_that_raise_it() -> None:
+    told = RAISED.read_text()
+    assert [rule["alert"] for rule in RULES if f'alertname="{rule["alert"]}"' not in told] == []
+
+
+def test_panels_can_be_imported_as_they_are() -> None:
+    (source,) = DASHBOARD["templating"]["list"]
+    assert (source["type"], source["query"]) == ("datasource", "prometheus")
+    for panel in DASHBOARD["panels"]:
+        refs = [target["refId"] for target in panel["targets"]]
+        assert len(set(refs)) == len(refs) > 0
+        for one in (panel, *panel["targets"]):
+            assert one["datasource"] == {"type": "prometheus", "uid": f"${{{source['name']}}}"}
+        shown = {name for target in panel["targets"] for name in NAME.findall(target["expr"])}
+        placeholders = {
+            label
+            for target in panel["targets"]
+            for label in re.findall(r"{{(\w+)}}", target["legendFormat"])
+        }
+        assert placeholders <= set().union(*(SHOWN[name] for name in shown)) | {"instance"}
 
 
 def test_panels_do_not_overlap_and_have_ids_of_their_own() -> None:

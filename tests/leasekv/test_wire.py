@@ -1,3 +1,5 @@
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import given, settings
@@ -68,10 +70,35 @@ def test_an_append_of_the_largest_requests_still_fits_a_frame() -> None:
 @given(st.binary(min_size=1, max_size=60))
 def test_bytes_that_are_no_message_raise_one_error(body: bytes) -> None:
     try:
-        msgspec.msgpack.decode(body, type=Request)
+        msgspec.msgpack.decode(body, type=Response)
     except (msgspec.DecodeError, UnicodeDecodeError):
         with pytest.raises(wire.WireError):
-            wire.request_decoder().feed(len(body).to_bytes(4, "big") + body)
+            wire.response_decoder().feed(len(body).to_bytes(4, "big") + body)
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        (["Q", 4, "bogus", "x"], "Invalid enum value 'bogus'"),
+        (["Q", 4, "read"], "Expected `array` of at least length 4"),
+        (["Q", 4, "read", 1.5], "Expected `int | str | null`, got `float`"),
+        (["Q", 4, "read", "x", None, "quickly"], "Invalid enum value 'quickly'"),
+    ],
+)
+def test_what_somebody_mistyped_comes_with_its_id_and_what_is_wrong(asked: list[Any], why: str) -> None:
+    body = msgspec.msgpack.encode(asked)
+    after = Request(5, Op.READ, "x")
+    heard = wire.request_decoder().feed(len(body).to_bytes(4, "big") + body + wire.encode(after))
+    assert heard[1:] == [after]
+    assert isinstance(heard[0], wire.Misasked)
+    assert (heard[0].id, heard[0].why[: len(why)]) == (4, why)
+
+
+@pytest.mark.parametrize("said", [["Q", "4", "read", "x"], ["Q", True, "read"], ["Z", 4], ["Q"], [], 4])
+def test_what_nobody_could_be_answered_for_is_no_request(said: Any) -> None:
+    body = msgspec.msgpack.encode(said)
+    with pytest.raises(wire.WireError):
+        wire.request_decoder().feed(len(body).to_bytes(4, "big") + body)
 
 
 def test_a_peer_is_not_heard_as_a_client() -> None:

@@ -136,6 +136,9 @@ def inputs(  # noqa: C901, PLR0912 - one case a line
                 yield Happened(int(number), Verification(Standing.INSTALLED, {"seen": True}))
         case ["skipped" | "unknown" as standing, number, *reason]:
             yield Happened(int(number), Verification(Standing(standing), {}, " ".join(reason)))
+        case ["refused", number, *reason]:
+            said = Verification(Standing.SKIPPED, {}, " ".join(reason), tried=False)
+            yield Happened(int(number), said)
         case ["healed", *numbers]:
             for number in numbers:
                 yield Happened(int(number), Verification(Standing.INSTALLED), healed=True)

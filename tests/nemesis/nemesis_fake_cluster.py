@@ -27,7 +27,7 @@ class FakeNode:
     """One node: its process, its clocks (as a function of true time), its knobs."""
 
     state: ProcessState = ProcessState.RUNNING
-    boot: int = 1
+    boot: int | None = 1
     term: int = 1
     bend: ClockBend = field(default_factory=ClockBend)
     bent_at_ns: int = 0
@@ -121,7 +121,9 @@ class FakeCluster:
 
     async def restart(self, node: str) -> None:
         if await self._pass("restart", node):
-            self.known[node] = FakeNode(boot=self.known[node].boot + 1)
+            boot = self.known[node].boot
+            boot = boot if boot is None else boot + 1
+            self.known[node] = FakeNode(boot=boot)
 
     def set_link(self, link: Link, state: LinkState) -> None:
         self.calls.append(f"set_link {link.source}>{link.target} {type(state).__name__}")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, NoReturn, get_args
 
 import pytest
+from msgspec.structs import replace
 from nemesis_fake_cluster import FIRST, FakeCluster
 
 from nemesis import means
@@ -31,7 +32,7 @@ from nemesis.faults import (
     Verification,
 )
 from nemesis.kinds import KINDS
-from nemesis.means import clock, disk, leader, members
+from nemesis.means import clock, disk, leader, making, members
 from targets.clock import Reading
 from targets.cluster import (
     CLIENTS,
@@ -46,10 +47,11 @@ from targets.cluster import (
     ProcessState,
     Role,
     Roster,
+    TargetError,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
 
 SLOWER = BendClock(("n1",), ClockBend(rate_ppm=-50_000))
 BACK = BendClock(("n1",), ClockBend(wall_offset_ns=-3_000_000_000))
@@ -90,13 +92,26 @@ def cluster() -> FakeCluster:
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(means, "HEAL_GAP_S", 0.001)
-    monkeypatch.setattr(means, "INJECT_S", 0.3)
-    monkeypatch.setattr(means, "HEAL_S", 0.3)
-    monkeypatch.setattr(means, "RESTART_S", 0.3)
+    monkeypatch.setattr(making, "HEAL_GAP_S", 0.001)
+    monkeypatch.setattr(making, "INJECT_S", 0.3)
+    monkeypatch.setattr(making, "HEAL_S", 0.3)
+    monkeypatch.setattr(making, "RESTART_S", 0.3)
     monkeypatch.setattr(clock, "MEASURED_S", 0.05)
     monkeypatch.setattr(leader, "LOOKED_S", 0.001)
     monkeypatch.setattr(disk, "LOOKED_S", 0.05)
+
+
+def broken_by(error: Exception) -> Callable[..., NoReturn]:
+    def raising(*_: object) -> NoReturn:
+        raise error
+
+    return raising
+
+
+def with_pauses(monkeypatch: pytest.MonkeyPatch, **verbs: Callable[..., NoReturn]) -> None:
+    rows = dict(means.MEANS)
+    rows[Pause] = replace(rows[Pause], **verbs)
+    monkeypatch.setattr(making, "MEANS", rows)
 
 
 def run(attempt: Coroutine[object, object, Verification]) -> Verification:
@@ -109,7 +124,7 @@ def test_a_fault_the_cluster_cannot_make_is_skipped_by_name_and_touches_nothing(
 ) -> None:
     cluster.missing = {primitive}
     verification = run(means.inject(cluster, fault))
-    assert verification == Verification(Standing.SKIPPED, {}, f"no {primitive} here")
+    assert verification == Verification(Standing.SKIPPED, {}, f"no {primitive} here", tried=False)
     assert cluster.calls == []
 
 
@@ -274,12 +289,81 @@ def test_a_heal_is_tried_again_and_its_failure_told(
     assert failed.reason == f"TargetError: {method} of n1 failed"
 
 
+def test_a_bug_in_looking_whether_a_fault_held_leaves_that_open_and_is_told(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_pauses(monkeypatch, broken=broken_by(KeyError("n4")))
+    run(means.inject(cluster, Pause(("n1",))))
+    found = run(means.heal(cluster, Pause(("n1",))))
+    assert found.standing is Standing.INSTALLED, "it was healed all the same"
+    assert found.broken == "whether it was in force to its end is not known: KeyError: 'n4'"
+    assert found.bug is not None
+    assert found.bug.what == "KeyError: 'n4'"
+    assert "in raising\n" in found.bug.traceback
+
+
+@pytest.mark.parametrize("error", [TargetError("the engine is silent"), OSError(5, "no")])
+def test_what_targets_raise_is_no_bug(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    raising = broken_by(error)
+    with_pauses(monkeypatch, broken=raising, make=raising)
+    found = run(means.inject(cluster, Pause(("n1",))))
+    assert (found.standing, found.bug) == (Standing.UNKNOWN, None)
+    found = run(means.heal(cluster, Pause(("n1",))))
+    assert (found.standing, found.broken, found.bug) == (Standing.INSTALLED, None, None)
+
+
+@pytest.mark.parametrize("verb", ["make", "undo"])
+def test_a_bug_in_making_or_undoing_a_fault_is_unknown_and_told(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    with_pauses(monkeypatch, **{verb: broken_by(KeyError("n4"))})
+    made = run(means.inject(cluster, Pause(("n1",))))
+    found = made if verb == "make" else run(means.heal(cluster, Pause(("n1",))))
+    assert (found.standing, found.reason) == (Standing.UNKNOWN, "KeyError: 'n4'")
+    assert found.bug is not None
+    assert "in raising\n" in found.bug.traceback
+
+
 def test_a_restart_is_proved_by_the_boot_count(cluster: FakeCluster) -> None:
-    run(means.inject(cluster, Kill(("n1", "n3"))))
-    assert run(means.heal(cluster, Kill(("n1", "n3")))).evidence == {"boots": {"n1": 2, "n3": 2}}
+    both, before = Kill(("n1", "n3")), {"n1": 1, "n3": 1}
+    run(means.inject(cluster, both))
+    healed = run(means.heal(cluster, both, boots=before))
+    assert (healed.standing, healed.evidence) == (Standing.INSTALLED, {"boots": {"n1": 2, "n3": 2}})
     assert cluster.calls.count("restart n1") == 1
-    run(means.heal(cluster, Kill(("n1", "n3"))))
+    run(means.heal(cluster, both, boots=before))
     assert cluster.calls.count("restart n1") == 1
+
+
+def test_a_node_that_counts_no_more_boots_came_back_without_its_data(cluster: FakeCluster) -> None:
+    run(means.inject(cluster, Kill(("n1",))))
+    found = run(means.heal(cluster, Kill(("n1",)), boots={"n1": 2}))
+    assert (found.standing, found.reason) == (
+        Standing.UNKNOWN,
+        "n1 counts boot 2, and counted 2 before it was killed: it did not come back with its data",
+    )
+
+
+def test_where_no_boots_are_told_an_answer_stands_for_them(cluster: FakeCluster) -> None:
+    cluster.known["n1"].boot = None
+    run(means.inject(cluster, Kill(("n1",))))
+    found = run(means.heal(cluster, Kill(("n1",))))
+    assert (found.standing, found.evidence) == (Standing.INSTALLED, {"boots": {}})
+
+
+def test_a_node_that_runs_and_says_nothing_is_not_back_and_one_that_is_stopped_is(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def silent(_node: str) -> None:
+        return None
+
+    run(means.inject(cluster, Kill(("n1",))))
+    monkeypatch.setattr(cluster, "status", silent)
+    found = run(means.heal(cluster, Kill(("n1",))))
+    assert (found.standing, found.reason) == (Standing.UNKNOWN, "n1 runs and does not answer")
+    cluster.known["n1"].state = ProcessState.STOPPED
+    assert run(means.heal(cluster, Kill(("n1",)))).standing is Standing.INSTALLED
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ Characters:
     c granted check    w the same on the wall clock    o open-ended    x refused    r revoked
     ~ a tick (no line)    k granted check judged at the last tick
     z slept for 10 ms    m other members    s round sent    1-9 that node acknowledged the last round
-    p promise to n1    v V vote, pre-vote granted
+    p promise to n1    v V vote, pre-vote granted    y vote granted for a transfer token
 """
 
 from __future__ import annotations
@@ -137,9 +137,9 @@ class _Row:
                 return RoundSent(self.term, self.round)
             case "p":
                 return Promised(self.term, "n1", 1, own_ns + self.lease_ns)
-            case "v" | "V":
-                pre = cell == "V"
-                return Voted(self.term, self.votes_for, pre=pre, granted=True, reason=None)
+            case "v" | "V" | "y":
+                kind = {"pre": cell == "V", "token": cell == "y"}
+                return Voted(self.term, self.votes_for, granted=True, reason=None, **kind)
             case _ if cell.isdigit():
                 return RoundAcked(self.term, self.round, f"n{cell}")
         raise AssertionError(cell)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checker.evidence import Booted, EvidenceLine, Refused
+from checker.evidence import Booted, EvidenceLine, Refused, Slept
 from checker.oracles.clock_audit import clock_audit, measure
 from checker.oracles.result import OracleOutcome
 from checker.timeline import MS, SECOND, Timelines, build
@@ -85,6 +86,34 @@ def test_four_times_a_small_bound_is_outside_and_the_bound_itself_is_not(
     assert bent.outcome is OracleOutcome.OUTSIDE
     kept = clock_audit(ticking(ppm=sign * drift_ppm, seconds=seconds), drift_ppm=drift_ppm)
     assert kept.outcome is OracleOutcome.OK
+
+
+@pytest.mark.parametrize("ppm", [0, 40_000, -40_000])
+def test_a_host_that_slept_has_no_clock_of_another_rate(ppm: int) -> None:
+    """Its clock stands still for longer than a window, which is what no bound allows a rate."""
+    (timeline,) = ticking(ppm=ppm, seconds=12).values()
+    half, nap_ns = len(timeline.lines) // 2, 3 * SECOND
+    lines = [
+        msgspec.structs.replace(
+            line,
+            true_ns=(line.true_ns[0] + nap_ns, line.true_ns[1] + nap_ns),
+            wall_ns=line.wall_ns + nap_ns,
+            what=Slept(1, nap_ns) if place == half else line.what,
+        )
+        if place >= half
+        else line
+        for place, line in enumerate(timeline.lines)
+    ]
+    audit = clock_audit(build(lines), drift_ppm=50_000)
+    assert (audit.outcome, audit.findings) == (OracleOutcome.OK, ())
+    assert abs(audit.figures["rate_error_ppm.n1"] - ppm) <= 2
+    untold = [
+        msgspec.structs.replace(line, what=Refused(1, "MISMATCH"))
+        if line.what == Slept(1, nap_ns)
+        else line
+        for line in lines
+    ]
+    assert clock_audit(build(untold), drift_ppm=50_000).outcome is OracleOutcome.OUTSIDE
 
 
 def test_nothing_declared_is_nothing_broken() -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
 import pytest
 
-from harness.plan import plan_from
+from harness.plan import PlanError, plan_from
+from harness.plan.draft import from_values
 from harness.plan.plan import FIELDS, ScheduleFrom
 from harness.plan.schedules import of_plan
 from harness.plan.script import Scripted
@@ -83,6 +85,77 @@ def test_every_default_that_is_a_number_or_a_word_is_the_one_written_down() -> N
             continue
         value = shown[key]
         assert str(int(value) if isinstance(value, float) else value) == default, key
+
+
+def is_number(kind: Any) -> bool:
+    return get_origin(kind) is Annotated and get_args(kind)[0] in {int, float}
+
+
+def accepted(key: str, value: object) -> bool:
+    try:
+        from_values({key: value}, str)
+    except PlanError:
+        return False
+    return True
+
+
+def ranges() -> dict[str, str]:
+    rows = re.findall(r"^\| `(\w+)` \|[^|]*\| ([^|]*?) ?\|", TEXT, flags=re.MULTILINE)
+    return {key: takes for key, takes in rows if key in FIELDS}
+
+
+def test_the_range_of_a_number_is_what_is_taken() -> None:
+    numbers = {key for key, field in FIELDS.items() if is_number(field.type)}
+    told = ranges()
+    assert numbers <= {key for key, takes in told.items() if takes}
+    ends: list[float]
+    beyond: list[float]
+    for key in numbers:
+        match told[key].split():
+            case [least, "to", most] if least.isdigit() and most.isdigit():
+                ends, beyond = [int(least), int(most)], [int(least) - 1, int(most) + 1]
+            case ["at", "least", least]:
+                ends, beyond = [int(least), 1 << 62], [int(least) - 1]
+            case ["above", "0,", "at", "most", most]:
+                ends, beyond = [1e-9, float(most)], [0, float(most) + 1e-6]
+            case ["above", "0"]:
+                ends, beyond = [1e-9, 1e300], [0, -1]
+            case _:
+                pytest.fail(f"{key}: {told[key]!r} is no range")
+        assert [accepted(key, end) for end in ends] == [True, True], key
+        assert not any(accepted(key, value) for value in beyond), key
+
+
+def test_the_ranges_of_weather_are_what_is_taken() -> None:
+    (ns, ppm, suspended) = map(
+        int,
+        re.findall(r"nanoseconds 0 to (\d+), of millionths 0 to (\d+) \(`suspend_ppm` to (\d+)\)", TEXT)[
+            0
+        ],
+    )
+    for name in names(Weather):
+        most = suspended if name == "suspend_ppm" else ns if name.endswith("_ns") else ppm
+        if name in {"torn", "shuffle"}:
+            continue
+        assert accepted("weather", {name: most}), name
+        assert not accepted("weather", {name: most + 1}), name
+        assert not accepted("weather", {name: -1}), name
+
+
+def test_numbers_that_do_not_fit_each_other_are_refused_as_the_page_says() -> None:
+    cases: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
+        ({"clients": 5}, {"clients": 6}),
+        ({"voters": 4}, {"voters": 3}),
+        (
+            {"heartbeat_ns": 294_920_635},
+            {"heartbeat_ns": 294_920_634},
+        ),  # a third of 1 s * .95/1.05 - 20 ms
+        ({"on": "docker", "nodes": 6}, {"on": "docker", "nodes": 5}),
+    )
+    for refused, taken in cases:
+        plan_from(None, taken)
+        with pytest.raises(PlanError):
+            plan_from(None, refused)
 
 
 def test_the_fault_model_names_the_shapes_as_they_are() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
+from harness.campaign.swarm import swarm_plan
 from harness.plan import Plan, PlanError, ScheduleFrom, moved, plan_from
 from harness.plan.draft import unknown
 from harness.plan.dump import dump
@@ -182,6 +185,38 @@ def test_a_file_is_refused_by_its_line(tmp_path: Path, text: str, line: int, sen
     assert sentence in said
 
 
+@pytest.mark.parametrize(
+    ("drift_ppm", "rate"),
+    [
+        (50_000, "-99999rho"),
+        (50_000, "99999rho"),
+        (50_000, "-20rho"),
+        (50_000, "181rho"),
+        (50_000, "1e308rho"),
+        (900_000, "-2rho"),
+        (0, "-1"),
+        (0, "-0.9999999"),
+        (0, "9.1"),
+    ],
+)
+def test_a_rate_that_no_clock_can_run_at_is_refused_by_its_line(
+    tmp_path: Path, drift_ppm: int, rate: str
+) -> None:
+    steps = f"schedule:\n  - do: clock\n    target: leader\n    rate: {rate}\n"
+    said = refused(written(tmp_path, f"drift_ppm: {drift_ppm}\n{steps}"), {})
+    assert said.startswith(f"{tmp_path}/plan.yaml:5: ")
+    assert "a rate lies over -1, up to 9" in said
+    file = written(tmp_path, steps, "s.yaml")
+    with pytest.raises(PlanError, match=r"s\.yaml:4: .* a rate lies over -1, up to 9"):
+        plan_from(None, {"drift_ppm": drift_ppm}, schedule_file=file)
+
+
+@pytest.mark.parametrize("rate", ["-19.9rho", "180rho", "-0rho", "-0.99", "9"])
+def test_a_rate_that_a_clock_can_run_at_is_taken(tmp_path: Path, rate: str) -> None:
+    file = written(tmp_path, f"schedule:\n  - {{do: clock, target: leader, rate: {rate}}}\n")
+    assert plan_from(file, {}).clock is ClockMode.RATE
+
+
 def test_a_schedule_may_come_in_a_file_of_its_own(tmp_path: Path) -> None:
     listed = written(tmp_path, "- {do: pause, target: leader, for: 1}\n", "s.yaml")
     keyed = written(
@@ -237,6 +272,46 @@ def test_a_saved_plan_of_a_mistake_takes_no_other_faults(tmp_path: Path) -> None
     assert "--faults: " in refused(saved, {"faults": "none"})
 
 
+SWARM_SEEDS = {mistake: seed for seed, mistake in enumerate(list(MISTAKES)[::5])}
+
+
+@pytest.mark.parametrize("mistake", [None, *SWARM_SEEDS])
+def test_a_saved_plan_of_the_swarm_takes_options_that_change_it(
+    mistake: str | None, tmp_path: Path
+) -> None:
+    asked = {"on": "sim", "seed": SWARM_SEEDS.get(mistake or "", 7)}
+    plan = swarm_plan(plan_from(None, asked if mistake is None else {**asked, "mistake": mistake}))
+    saved = written(tmp_path, dump(plan))
+    changes: list[dict[str, Any]] = [
+        {"seed": 3}, {"time": 5.0}, {"rate": 10}, {"keys": 9}, {"clients": 40}, {"workload": "lock"},
+        {"nodes": 9, "clients": 40}, {"faults": "pause"}, {"allow": ["not-exercised"]},
+    ]  # fmt: skip
+    for change in changes:
+        again = plan_from(saved, change)
+        assert again.schedule_from is ScheduleFrom.SEED
+        for field in Plan.__struct_fields__:
+            key = {"time_s": "time"}.get(field, field)
+            if key not in {"schedule", "clock", *change}:
+                assert getattr(again, field) == getattr(plan, field), (change, field)
+    file = written(tmp_path, "- {do: pause, target: leader, for: 1}\n", "s.yaml")
+    given = plan_from(saved, {}, schedule_file=file)
+    assert (given.schedule_from, given.nodes, given.faults) == (ScheduleFrom.FILE, plan.nodes, ())
+
+
+def test_a_mistake_that_an_option_names_brings_its_own_schedule_and_needs(tmp_path: Path) -> None:
+    plan = swarm_plan(plan_from(None, {"on": "sim", "seed": 7}))
+    saved = written(tmp_path, dump(replace(plan, nodes=3, drift_ppm=50_000, policy="lease-renew")))
+    assert plan_from(saved, {"mistake": "role-only-read"}).schedule_from is ScheduleFrom.AIMED
+    said = refused(saved, {"mistake": "role-only-read", "nodes": 5})
+    assert said == "--nodes: mistake role-only-read needs nodes 3, not 5"
+
+
+def test_a_saved_plan_aimed_at_a_mistake_stays_aimed(tmp_path: Path) -> None:
+    saved = written(tmp_path, dump(plan_from(None, {"mistake": "role-only-read", "seed": 1})))
+    assert plan_from(saved, {"seed": 2}).schedule_from is ScheduleFrom.AIMED
+    assert "needs nodes 3, not 5" in refused(saved, {"nodes": 5})
+
+
 def test_a_schedule_file_and_a_word_about_faults_contradict_each_other(tmp_path: Path) -> None:
     file = written(tmp_path, "- {do: pause, target: leader}\n")
     with pytest.raises(PlanError, match=r"--faults: .* one is given"):
@@ -245,3 +320,38 @@ def test_a_schedule_file_and_a_word_about_faults_contradict_each_other(tmp_path:
 
 def test_a_word_that_is_known_twice_is_shown_once() -> None:
     assert unknown("x", "policy", ["linearizable", "linearizable"]).count("linearizable") == 1
+
+
+OPERATION = {"at_ns": 0, "seat": 0, "f": "read", "key": "k", "node": "n1"}
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"f": "cas", "value": 1}, r"the value of cas is \[old, new\]"),
+        ({"f": "cas", "value": [1, 2, 3]}, r"the value of cas is \[old, new\]"),
+        ({"f": "acquire", "value": ["s", 1]}, "acquire is an operation of workload lock"),
+        ({"f": "release", "value": "s"}, "release is an operation of workload lock"),
+        ({"f": "read", "value": 1}, "a read takes no value"),
+        ({"f": "delete", "value": 1}, "a delete takes no value"),
+        ({"f": "write", "value": 1, "path": "lease"}, "path is how a read is served"),
+        ({"f": "write", "value": 1, "fenced": True}, "fenced is a write of"),
+        ({"at_ns": 86_400_000_000_000}, "after the load's end"),
+    ],
+)
+def test_an_operation_that_means_nothing_is_refused_by_its_line(
+    tmp_path: Path, given: dict[str, Any], sentence: str
+) -> None:
+    file = tmp_path / "plan.yaml"
+    listed = [OPERATION, {**OPERATION, **given}]
+    file.write_text(f"seed: 1\nfaults: none\noperations: {json.dumps(listed)}\n")
+    with pytest.raises(PlanError, match=rf"operations\[1\]: .*{sentence}") as error:
+        plan_from(file, {})
+    assert error.value.where == f"{file}:3"
+
+
+def test_operations_of_locks_are_for_the_workload_lock(tmp_path: Path) -> None:
+    file = tmp_path / "plan.yaml"
+    listed = [{**OPERATION, "f": "acquire", "value": ["s", 10**9]}]
+    file.write_text(f"seed: 1\nworkload: lock\noperations: {json.dumps(listed)}\n")
+    assert plan_from(file, {}).operations is not None

@@ -153,7 +153,7 @@ def drawn(verdict: dict[str, Any] | None = None) -> RunData:
     bands = bands_of(lines)
     focus = focus_of(said, lines, bands, faults=(), election_ns=100 * MS, origin_ns=0)
     return RunData(
-        name="drawn", directory="drawn", plan=None, said=said,
+        name="drawn", directory="drawn", plan=None, said=said, believed=False, check="",
         skimmed=skim(EVENTS, focus.stretch_ns), timelines=lines, bands=bands,
         marks=marks_of(lines, bands), locks=locks_of(lines), faults=(PAUSED,), focus=focus, notes=(),
     )  # fmt: skip

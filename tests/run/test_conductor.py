@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -17,13 +18,13 @@ from checker import check, formats
 from checker.events import NEMESIS, EventType
 from checker.verdict import Outcome as CheckOutcome
 from harness.run.keys import UNKNOWN_MAX
-from harness.run.ports import Broken, Interrupt, NodeGone, NodeStopped
+from harness.run.ports import Broken, Interrupt, NodeGone, NodeStopped, Phase
 from nemesis import parse
-from nemesis.faults import Standing, Verification
+from nemesis.faults import Bug, Standing, Verification
 from nemesis.ports import Completed, Happened, Heal, Inject, Probe
 from nemesis.ports import WakeUp as NemesisWakeUp
 from targets.clock import MS, SECOND
-from targets.leasekv.messages import Response
+from targets.leasekv.messages import Code, Response
 
 if TYPE_CHECKING:
     from checker import History
@@ -136,6 +137,26 @@ def test_a_cluster_that_never_answers_ends_on_time_with_its_writes_open(virtual_
     assert ends["read", EventType.INFO] == 0
     assert conductor.recorder.open == 0
     assert conductor.unread > 0
+    assert conductor.silent == {"n1", "n2", "n3"}
+
+
+@pytest.mark.parametrize(("refusing", "unseen"), [(("n1", "n2", "n3"), 2), (("n1", "n3"), 0)])
+def test_a_key_that_every_node_refuses_to_tell_in_the_end_is_unseen(
+    virtual_run: Run, refusing: tuple[str, ...], unseen: int
+) -> None:
+    run = virtual_run()
+
+    def answer(node: str, request: Request) -> Response | None:
+        if run.conductor.phase is Phase.FINAL and node in refusing:
+            return Response(request.id, code=Code.NOT_LEADER)
+        told: Response | None = run.register.answer(node, request)
+        return told
+
+    run.answer = answer
+    conductor = run.go()
+    assert conductor.unread > 0
+    assert not conductor.silent
+    assert len(conductor.unseen) == unseen
 
 
 def test_a_process_is_never_heard_of_after_an_unknown_end(virtual_run: Run) -> None:
@@ -270,6 +291,16 @@ def test_a_disk_that_is_full_ends_the_run_cleanly(virtual_run: Run) -> None:
     assert conductor.recorder.open == 0
 
 
+def test_a_bug_in_the_means_fails_the_run_and_keeps_its_traceback(virtual_run: Run) -> None:
+    run = virtual_run(CUT)
+    bug = Bug("KeyError: 'n4'", "Traceback ...")
+    run.at(800 * MS, Happened(77, Verification(Standing.UNKNOWN, reason=bug.what, bug=bug)))
+    conductor = run.go()
+    assert conductor.failures == ["the means of fault broke: KeyError: 'n4'"]
+    assert conductor.tracebacks == ["Traceback ..."]
+    assert run.phases[-2:] == ["final", "done"]
+
+
 def test_an_answer_nobody_can_have_meant_fails_the_run_and_not_the_history(virtual_run: Run) -> None:
     run = virtual_run()
     asked = iter(range(1000))
@@ -285,6 +316,24 @@ def test_an_answer_nobody_can_have_meant_fails_the_run_and_not_the_history(virtu
     assert len(conductor.failures) == 1
     assert "unexpected response" in conductor.failures[0]
     assert check(recorded(run.events)).outcome is CheckOutcome.PASS
+
+
+def test_what_goes_wrong_at_every_call_is_told_once_and_counted(virtual_run: Run) -> None:
+    run = virtual_run()
+    asked = iter(range(1000))
+
+    def answer(node: str, request: Request) -> Response | None:
+        number = next(asked)
+        if number in range(50, 80):
+            return Response(id=999_999 - number)
+        told: Response | None = run.register.answer(node, request)
+        return told
+
+    run.answer = answer
+    failures = run.go().failures
+    assert len(failures) == len({failure.split(": ")[0].split(" to ")[1] for failure in failures}) > 1
+    counts = [re.search(r" \(and (\d+) more of the kind\)$", failure) for failure in failures]
+    assert len(failures) + sum(int(found[1]) for found in counts if found) == 30
 
 
 class Breaking:
@@ -310,6 +359,7 @@ def test_a_client_that_raises_leaves_its_seat_and_nothing_else(virtual_run: Run,
     conductor = run.go()
     assert len(conductor.failures) == 1
     assert "a bug in a plug-in" in conductor.failures[0]
+    assert ["__getattr__" in told for told in conductor.tracebacks] == [True]
     assert run.phases[-2:] == ["final", "done"]
     assert check(recorded(run.events)).outcome is CheckOutcome.PASS
 
@@ -320,6 +370,8 @@ def test_a_workload_that_raises_ends_without_hanging(virtual_run: Run) -> None:
     conductor = run.go()
     assert all("a bug in a plug-in" in failure for failure in conductor.failures)
     assert conductor.failures
+    assert all("__getattr__" in told for told in conductor.tracebacks)
+    assert len(conductor.tracebacks) == len(conductor.failures)
     recorded(run.events)
 
 

@@ -31,7 +31,7 @@ def test_every_field_of_a_header_and_of_what_was_injected_is_explained(field: st
 def test_a_run_leaves_nothing_that_is_not_explained(tmp_path: Path) -> None:
     asked = {"mistake": "role-only-read", "seed": 3, "time": 4.0, "rate": 50, "on": "sim"}
     result = run(plan_from(None, asked), store_dir=tmp_path)
-    directory = RunDir(Path(result.directory))
+    directory = RunDir(result.directory)
     told = directory.read_verdict()
     assert [key for key in told if f"`{key}`" not in TEXT] == []
     assert [key for key in told["violation"] if f"`{key}`" not in TEXT] == []

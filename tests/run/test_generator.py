@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from checker.events import EventType, ReadPath
+from harness.plan.plan import seats_min
 from harness.run.final import TRIES, FinalReads
-from harness.run.generator import RETRY_NS, Generator, Kind, Workload, seating, seats_min
+from harness.run.generator import Generator, Kind, seating
 from harness.run.keys import UNKNOWN_MAX
+from harness.run.slots import RETRY_NS, Workload
 from targets.clock import MS, SECOND
 from targets.session import Completion
 
@@ -177,5 +179,16 @@ def test_a_final_read_that_fails_is_tried_by_readindex_and_given_up_in_the_end()
         if read.node == "n1":
             paths.append(read.call.path)
             reads.failed(read, now_ns)
+        else:
+            reads.heard(read.node)
     assert paths == [None, ReadPath.READINDEX] * (TRIES // 2)
     assert reads.given_up == 1
+    assert reads.silent == {"n1"}
+
+
+def test_a_key_is_unseen_until_some_node_told_its_value() -> None:
+    reads = FinalReads(["k0", "k1"], ["n1", "n2"], 0)
+    assert list(reads.unseen) == ["k0", "k1"]
+    reads.read("k0")
+    reads.read("k0")
+    assert list(reads.unseen) == ["k1"]

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import re
+from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
 
 from harness.plan.dump import to_yaml
-from harness.run.injected import read, schedule_of, windows
+from harness.report.injected import Kept, load, schedule_of, windows
 from harness.store.errors import NotARun
+from harness.store.rundir import RunDir
 from nemesis.faults import Campaign, Pause, Standing
 from nemesis.machine import InjectionRecord
 from nemesis.machine.record import EpisodeRun, Injected
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LOAD_NS = (1_000, 9_000)
 PAUSED = Injected(
@@ -34,6 +38,11 @@ RECORD = InjectionRecord(
 )
 
 
+def kept(path: Path, data: bytes) -> Kept:
+    (path / "schedule.yaml").write_bytes(data)
+    return load(RunDir(path))
+
+
 def test_every_time_counts_from_the_historys_origin() -> None:
     told = msgspec.to_builtins(schedule_of("a-run", LOAD_NS, RECORD))
     assert told["load_ns"] == [1_000, 9_000]
@@ -45,9 +54,10 @@ def test_every_time_counts_from_the_historys_origin() -> None:
     assert "healed_ns" not in unheard
 
 
-def test_a_file_is_read_back_as_what_was_in_force_and_when() -> None:
-    data = to_yaml(schedule_of("a-run", LOAD_NS, RECORD))
-    assert windows(read(data, name="schedule.yaml")) == [(1_010, 1_300, "pause (n1), step 0")]
+def test_a_file_is_read_back_as_what_was_in_force_and_when(tmp_path: Path) -> None:
+    told = kept(tmp_path, to_yaml(schedule_of("a-run", LOAD_NS, RECORD)))
+    assert (told.run, told.load_ns, told.episodes[0].began_ns) == ("a-run", LOAD_NS, 1_000)
+    assert windows(told.faults) == [(1_010, 1_300, "pause (n1), step 0")]
 
 
 def test_what_does_not_last_is_in_force_for_as_long_as_it_took_to_do() -> None:
@@ -55,22 +65,23 @@ def test_what_does_not_last_is_in_force_for_as_long_as_it_took_to_do() -> None:
     assert windows([campaign]) == [(10, 20, "campaign (n1), step 0")]
 
 
-def test_a_run_that_never_came_to_its_load_has_a_file_too() -> None:
-    assert read(to_yaml(schedule_of("a-run", None, InjectionRecord())), name="schedule.yaml") == ()
+def test_a_run_that_never_came_to_its_load_has_a_file_too(tmp_path: Path) -> None:
+    told = kept(tmp_path, to_yaml(schedule_of("a-run", None, InjectionRecord())))
+    assert (told.load_ns, told.faults) == (None, ())
 
 
 @pytest.mark.parametrize(
-    "text", ["schema: 1\nfaults: []\n", "[]\n", "{[\n", "schema: 2\nfaults: [{id: one}]\n"]
+    "text",
+    [
+        "schema: 1\nfaults: []\n",
+        "[]\n",
+        "{[\n",
+        "schema: 2\nfaults: []\n",
+        "schema: 2\nrun: a\nload_ns: null\nepisodes: []\nfaults: [{id: one}]\n",
+        "schema: 2\nrun: a\nload_ns: [x, y]\nepisodes: []\nfaults: []\n",
+        "schema: 2\nrun: a\nload_ns: null\nepisodes: [{roles: 7}]\nfaults: []\n",
+    ],
 )
-def test_a_file_that_is_none_of_ours_is_refused_by_name(text: str) -> None:
+def test_a_file_that_is_none_of_ours_is_refused_by_name(tmp_path: Path, text: str) -> None:
     with pytest.raises(NotARun, match=r"schedule\.yaml"):
-        read(text.encode(), name="schedule.yaml")
-
-
-def test_a_record_that_named_the_one_node_of_a_fault_is_still_read() -> None:
-    asked = msgspec.structs.replace(PAUSED, fault=Campaign(("n2",)))
-    new = to_yaml(schedule_of("a-run", LOAD_NS, InjectionRecord(faults=(asked,))))
-    old, replaced = re.subn(rb"nodes:\s+(- |\[)n2\]?", b"node: n2", new)
-    assert replaced == 1
-    (found,) = read(old, name="schedule.yaml")
-    assert found.fault == Campaign(("n2",))
+        kept(tmp_path, text.encode())

@@ -10,18 +10,28 @@ import pytest
 
 from checker import exercised
 from checker.events import Event, EventType, Header
+from checker.evidence import Booted, EvidenceLine
+from checker.evidence_lines import encode
 from checker.evidence_lines import header as evidence_header
-from checker.oracles.result import Oracle
+from checker.oracles.result import Oracle, unavailable
 from harness.outcome import Outcome
 from harness.plan import Plan, ScheduleFrom, plan_from
 from harness.run import judge as judging
-from harness.run.judge import Seen, declared, judge
+from harness.run import testimony
+from harness.run.judge import Seen, judge
+from harness.run.testimony import declared
 from targets.leasekv.policies import POLICIES
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from harness.run.judge import Judgement
 
-EVIDENCE = {node: evidence_header(node) for node in ("n1", "n2", "n3")}
+HEADERS = {node: evidence_header(node) for node in ("n1", "n2", "n3")}
+EVIDENCE = {
+    node: head + encode([EvidenceLine(node, 0, 0, (0, 1), Booted(boot=1, term=0))])
+    for node, head in HEADERS.items()
+}
 
 
 def history(*operations: tuple[str, Any, EventType]) -> bytes:
@@ -48,6 +58,7 @@ def history(*operations: tuple[str, Any, EventType]) -> bytes:
 OK = EventType.OK
 GOOD = history(("write", 1, OK), ("read", 1, OK))
 STALE = history(("write", 1, OK), ("write", 2, OK), ("read", 1, OK))
+UNWRITTEN = history(("read", None, OK), ("write", 1, EventType.FAIL), ("write", 2, EventType.INFO))
 UNREAD = history(("write", 1, OK), ("read", None, EventType.FAIL))
 BROKEN = GOOD + b'{"index": 99, "process": 9, "type": "ok", "f": "read", "time_ns": 99}\n'
 
@@ -73,6 +84,12 @@ def told(plan: Plan, data: bytes | None, **seen: Any) -> Judgement:
         (BROKEN, {}, Outcome.MALFORMED),
         (GOOD, {"failures": ["the disk is full"]}, Outcome.HARNESS_FAILURE),
         (GOOD, {"unreliable": "the host slept"}, Outcome.UNKNOWN),
+        (GOOD, {"silent": ["n1"]}, Outcome.UNKNOWN),
+        (STALE, {"silent": ["n1"]}, Outcome.VIOLATION),
+        (GOOD, {"unseen": ["x"]}, Outcome.UNKNOWN),
+        (GOOD, {"unseen": ["y"]}, Outcome.PASS),
+        (STALE, {"unseen": ["x"]}, Outcome.VIOLATION),
+        (UNWRITTEN, {"unseen": ["x"]}, Outcome.PASS),
         (GOOD, {"interrupted": "SIGINT"}, Outcome.INTERRUPTED),
         (STALE, {"failures": ["the disk is full"]}, Outcome.VIOLATION),
         (STALE, {"unreliable": "the host slept"}, Outcome.VIOLATION),
@@ -146,22 +163,60 @@ def test_an_empty_history_is_not_exercised(plan: Plan) -> None:
     assert told(plan, history()).outcome is Outcome.NOT_EXERCISED
 
 
-@pytest.mark.parametrize("broken", ["check", "judge_evidence"])
+@pytest.mark.parametrize(("where", "broken"), [(judging, "check"), (testimony, "judge")])
 def test_a_judge_that_breaks_silences_no_other(
-    plan: Plan, monkeypatch: pytest.MonkeyPatch, broken: str
+    plan: Plan, monkeypatch: pytest.MonkeyPatch, where: ModuleType, broken: str
 ) -> None:
     def fail(*_: Any, **__: Any) -> Any:
         raise RuntimeError("a bug in a judge")
 
-    monkeypatch.setattr(judging, broken, fail)
+    monkeypatch.setattr(where, broken, fail)
     judged = told(plan, STALE)
     assert any("a bug in a judge" in cause for cause in judged.causes[Outcome.HARNESS_FAILURE])
-    assert judged.outcome is (
-        Outcome.VIOLATION if broken == "judge_evidence" else Outcome.HARNESS_FAILURE
-    )
+    assert judged.outcome is (Outcome.VIOLATION if where is testimony else Outcome.HARNESS_FAILURE)
     assert judged.exercised["lease-reads"] == 5
-    if broken == "check":
+    if where is judging:
         assert judged.oracles
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(
+    ("evidence", "without"),
+    [
+        ({}, "n1, n2, n3"),
+        (HEADERS, "n1, n2, n3"),
+        ({**EVIDENCE, "n2": HEADERS["n2"]}, "n2"),
+        ({"n1": EVIDENCE["n1"], "n2": HEADERS["n2"]}, "n3, n2"),
+    ],
+    ids=["no file", "headers", "one header", "one header, one missing"],
+)
+def test_a_store_that_owes_evidence_does_not_pass_without(
+    plan: Plan, policy: str, evidence: dict[str, bytes], without: str
+) -> None:
+    lax = msgspec.structs.replace(plan, policy=policy, allow=("not-exercised",))
+    judged = judge(lax, GOOD, evidence, Seen())
+    assert judged.outcome is Outcome.UNKNOWN
+    assert f"{without} left no evidence" in str(judged.reason)
+    assert judge(lax, STALE, evidence, Seen()).outcome is Outcome.VIOLATION
+    assert judge(lax, GOOD, EVIDENCE, Seen()).outcome is Outcome.PASS
+
+
+def test_an_oracle_that_is_owed_and_says_nothing_is_no_pass(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = unavailable("lease-overlap", "lease-overlap", "no clock in common")
+    monkeypatch.setattr(testimony, "judge", lambda *_: (silent,))
+    judged = told(plan, GOOD)
+    assert judged.outcome is Outcome.UNKNOWN
+    assert judged.reason == "lease-overlap is owed and could not be judged: no clock in common"
+    assert told(msgspec.structs.replace(plan, policy="readindex"), GOOD).outcome is not Outcome.UNKNOWN
+
+
+def test_a_system_that_leaves_no_evidence_owes_none() -> None:
+    plan = plan_from(
+        None, {"target": "etcd", "on": "docker", "faults": "none", "allow": "not-exercised"}
+    )
+    assert judge(plan, GOOD, {}, Seen()).outcome is Outcome.PASS
 
 
 def test_evidence_that_is_broken_leaves_the_history_its_verdict(plan: Plan) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from checker.events import EventType
-from harness.run.generator import RETRY_NS, Workload
-from harness.run.locks import PROBED, Contender, Locks, Reader
+from harness.run.locks import Contender, Locks, Reader
+from harness.run.slots import PROBED, RETRY_NS, Workload
 from targets.clock import MS, SECOND
 from targets.session import Completion
 
@@ -22,8 +22,8 @@ ONE = 3  # the first contender's slot
 
 
 def locks(seed: int = 0, *, clients: int = 6) -> Locks:
-    workload = Workload(nodes=NODES, clients=clients, keys=2, rate_per_s=0)
-    return Locks(workload, Random(seed), ttl_ns=TTL)
+    workload = Workload(nodes=NODES, clients=clients, keys=2, rate_per_s=0, ttl_ns=TTL)
+    return Locks(workload, Random(seed))
 
 
 class Told:

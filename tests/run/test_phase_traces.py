@@ -34,6 +34,8 @@ class Parts:
         self.agrees = self.busy = self.well = False
         self.taking_part = ("n1", "n2", "n3")
         self.open_operations = self.owed = self.unread = 0
+        self.silent: frozenset[str] = frozenset()
+        self.unseen: tuple[str, ...] = ()
         self.standing: dict[int, Any] = {}
 
     def agreed(self, *, since_ns: int) -> bool:

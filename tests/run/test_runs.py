@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 import pytest
 
-from checker import check, formats
+from checker import check, evidence_lines, formats
+from checker.evidence import Booted, EvidenceLine
 from harness.outcome import Outcome
 from harness.plan import plan_from
 from harness.report.summary import summary
 from harness.report.terminal import plain_lines
+from harness.run import run as running
 from harness.run.judge import Seen, judge
 from harness.run.run import run
 from harness.run.stop import UNCHECKED
+from harness.store import rundir
 from harness.store.errors import StoreFull
 from harness.store.history import HistoryWriter
 from harness.store.rundir import RunDir
@@ -38,7 +41,7 @@ from targets.cluster import (
     Roster,
     TargetError,
 )
-from targets.leasekv.messages import Code, Response
+from targets.leasekv.messages import Code, Request, Response
 from targets.leasekv.wire import encode, request_decoder
 
 if TYPE_CHECKING:
@@ -46,7 +49,6 @@ if TYPE_CHECKING:
 
     from harness.plan import Plan
     from harness.run.result import RunResult
-    from targets.leasekv.messages import Request
 
 NODES = ("n1", "n2", "n3")
 CUT = [{"after": "stable", "do": "cut", "shape": "isolate-one", "target": "leader", "for": 30}]
@@ -66,6 +68,7 @@ class Register(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         for request in self.decoder.feed(data):
+            assert isinstance(request, Request)
             answer = self.cluster.answer(self.node, request)
             if isinstance(answer, Response):
                 self.transport.write(encode(answer))
@@ -214,7 +217,16 @@ def plan(**changes: Any) -> Plan:
 
 def go(cluster: FakeCluster, plan: Plan, tmp_path: Path, said: list[str] | None = None) -> RunResult:
     story = said if said is not None else []
-    return run(plan, store_dir=tmp_path / "runs", cluster_of=lambda *_: cluster, say=story.append)
+
+    def made(_plan: Plan, directory: RunDir) -> FakeCluster:
+        for node in NODES:
+            booted = EvidenceLine(node, 0, 0, (0, 1), Booted(boot=1, term=1))
+            (directory.evidence / f"{node}.jsonl").write_bytes(
+                evidence_lines.header(node) + evidence_lines.encode([booted])
+            )
+        return cluster
+
+    return run(plan, store_dir=tmp_path / "runs", cluster_of=made, say=story.append)
 
 
 def counted(result: RunResult) -> Mapping[str, Mapping[str, int]]:
@@ -244,15 +256,41 @@ def test_a_run_ends_with_files_and_a_verdict(cluster: FakeCluster, tmp_path: Pat
     names = {path.name for path in directory.iterdir()}
     files = {"plan.yaml", "schedule.yaml", "history.jsonl", "verdict.json", "environment.json"}
     assert names == {*files, "junit.xml", "evidence", "logs"}
-    assert result.outcome is Outcome.NOT_EXERCISED  # nobody wrote evidence
+    assert result.outcome is Outcome.NOT_EXERCISED  # no evidence but that of boots
     assert result.json["violation"] is None
     assert counted(result)["read"]["ok"] > 20
-    assert result.json["replay"] == f"lantern run {directory}/plan.yaml"
+    assert result.json["replay"] == f"lantern replay {directory}"
     assert plan_from(directory / "plan.yaml", {}) == plan()
     assert cluster.stopped == 1
     history = formats.read((directory / "history.jsonl").read_bytes(), name="h")
     assert history.header is not None
     assert history.header.run == directory.name
+
+
+def test_a_log_that_grows_during_a_run_is_cut_while_the_node_writes_it(
+    cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rundir, "LOG_MAX_BYTES", 10_000)
+    monkeypatch.setattr(running, "CAP_LOGS_S", 0.01)
+    log_bytes = []
+
+    async def told() -> None:
+        (directory,) = (tmp_path / "runs").iterdir()
+        with (directory / "logs/n1.log").open("ab", buffering=0) as log:
+            log.write(b"x" * 100_000)
+            for _ in range(1000):
+                if os.fstat(log.fileno()).st_size <= 10_000:
+                    break
+                await asyncio.sleep(0.01)
+            log.write(b"the end\n")
+            log_bytes.append(os.fstat(log.fileno()).st_size)
+
+    cluster.on_start = told
+    result = go(cluster, plan(), tmp_path)
+    assert result.outcome is Outcome.NOT_EXERCISED, "as it would be without"
+    (log,) = (tmp_path / "runs").glob("*/logs/n1.log")
+    assert log_bytes[0] == len(log.read_bytes()) <= 10_000
+    assert log.read_bytes().endswith(b"the end\n")
 
 
 def test_a_stale_answer_is_a_violation_with_its_proof(cluster: FakeCluster, tmp_path: Path) -> None:
@@ -284,6 +322,8 @@ def test_a_target_that_cannot_be_set_up_is_a_harness_failure(
     assert result.reason == "n2: port 1 is in use"
     assert "  more of the log" in result.view.notes
     assert cluster.stopped == 1
+    assert result.json["exercised"] is None  # nothing ran that could be counted
+    assert "claims nothing" not in shown_of(result)
 
 
 class FoundCluster(FakeCluster):
@@ -297,6 +337,25 @@ def test_who_is_who_in_a_cluster_that_was_found_is_told_and_kept(tmp_path: Path)
     assert story[1:3] == ["looking for 3 nodes", known]
     assert known in result.json["notes"]
     assert f"  {known}" in shown_of(result)
+
+
+@pytest.mark.parametrize(
+    "raised",
+    [
+        TargetError("the compose file has no services"),
+        FileNotFoundError(2, "No such file", "docker-compose.yml"),
+        UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
+    ],
+)
+def test_a_cluster_that_cannot_be_made_of_our_files_is_a_sentence(
+    tmp_path: Path, raised: Exception
+) -> None:
+    def cluster_of(*_: object) -> FakeCluster:
+        raise raised
+
+    result = run(plan(), store_dir=tmp_path, cluster_of=cluster_of)
+    assert result.outcome is Outcome.HARNESS_FAILURE
+    assert result.reason == f"the cluster cannot be made ready: {raised}"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -479,7 +538,7 @@ def test_a_stop_that_fails_too_comes_after_why_the_start_did(
     assert result.outcome is Outcome.HARNESS_FAILURE
     assert result.reason == "n2: port 1 is in use"
     assert "a container is left" in result.view.notes
-    said = (Path(result.directory) / "verdict.json").read_text()
+    said = (result.directory / "verdict.json").read_text()
     assert "n1 does not die" in said
 
 
@@ -592,7 +651,7 @@ def test_an_interrupted_simulation_heals_and_keeps_and_checks_what_there_is(tmp_
     assert (result.outcome, result.reason) == (Outcome.INTERRUPTED, "SIGTERM")
     assert any("pause heals" in line for line in story)
     assert result.json["keys"]
-    history = RunDir(Path(result.directory)).read_history()
+    history = RunDir(result.directory).read_history()
     assert history.count(b"\n") > 10
 
 
@@ -609,7 +668,7 @@ def test_a_simulation_interrupted_twice_keeps_its_files_and_checks_nothing(tmp_p
     assert result.outcome is Outcome.INTERRUPTED
     assert story[-1] == UNCHECKED
     assert result.json["keys"] == {}
-    assert (Path(result.directory) / "history.jsonl").exists()
+    assert (result.directory / "history.jsonl").exists()
 
 
 def test_a_violation_that_an_interrupted_simulation_had_seen_stays_one(tmp_path: Path) -> None:

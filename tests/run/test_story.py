@@ -59,6 +59,55 @@ def test_a_fault_has_its_lines(f: str, value: dict[str, Any], wanted: str | None
     assert all(line.startswith("  2.00 s  ") and wanted is not None and wanted in line for line in said)
 
 
+@pytest.mark.parametrize(("standing", "heals"), [("skipped", 0), ("unknown", 1), ("installed", 1)])
+def test_what_was_skipped_is_not_said_to_heal(standing: str, heals: int) -> None:
+    said: list[str] = []
+    story = Story(said.append)
+    steps = ({"step": "injected", "standing": standing, "reason": "why"}, {"step": "heal"})
+    for told in ({"id": number, **step} for step in steps for number in (3, 4)):
+        story.line(
+            Event(index=0, time_ns=0, process=NEMESIS, type=EventType.INFO, f="clock", value=told)
+        )
+    assert sum("clock heals" in line for line in said) == 2 * heals
+
+
+def links(*names: str) -> dict[str, Any]:
+    return {"kind": "cut", "links": [{"source": name[0], "target": name[1]} for name in names]}
+
+
+@pytest.mark.parametrize(
+    ("steps", "wanted"),
+    [
+        ("cut 1 ab,cb | heal 1 ab | heal 1 cb", ["2: 1"]),
+        ("cut 1 ab,cb | heal 1 ab,cb", ["1: 1"]),
+        ("cut 1 ab,cb | heal 1 ab | heal 1 ab,cb", ["2: 1"]),
+        ("cut 1 ab,cb | cut 2 cb,ca | heal 1 ab | heal 2 cb,ca", ["3: 1", "3: 2"]),
+        ("cut 1 ab | cut 2 ab | heal 2 ab", ["2: 1", "2: 2"]),
+        ("cut 1 ab,cb | heal 1 ab", []),
+    ],
+)
+def test_a_cut_heals_when_its_last_link_does(steps: str, wanted: list[str]) -> None:
+    """And not with the first of them, where they heal one by one."""
+    said: list[str] = []
+    story = Story(said.append)
+    for second, step in enumerate(steps.split(" | ")):
+        word, number, names = step.split()
+        value = {"id": int(number), "fault": links(*names.split(",")), "roles": {}}
+        value["step"] = "inject" if word == "cut" else "heal"
+        story.line(
+            Event(
+                index=0,
+                time_ns=second * SECOND,
+                process=NEMESIS,
+                type=EventType.INFO,
+                f="cut",
+                value=value,
+            )
+        )
+    heals = [line.split() for line in said if "heals" in line]
+    assert [f"{float(at):.0f}: {number.rstrip(':')}" for at, _, _, number, *_ in heals] == wanted
+
+
 def test_what_clients_do_is_not_told() -> None:
     assert told("pause", PAUSE, process=7) == []
 

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
-from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pytest
 from serve_store import SCRIPT, a_run, get
 
+from harness.campaign.journal import Journal
 from harness.plan import plan_from
 from harness.run.run import run
 from harness.serve import app
 from harness.serve.compare import compared
 from harness.serve.shelf import Shelf
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from harness.serve.campaigns import Campaign
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -182,6 +189,21 @@ def test_what_a_run_says_stays_text(store: Path) -> None:
         assert not {"\x1b", "\u202e"} & set(text)
 
 
+def test_a_run_that_was_killed_says_so_and_no_path_of_this_machine(store: Path) -> None:
+    (store / "runs" / "one" / "verdict.json").unlink()
+    text = get(store, "/", "outcome=no verdict").text
+    assert '<div class="reason">it has not come to its end: it is under way, or was killed</div>' in text
+    assert text.count(str(store)) == 1  # what is looked at, above all of it
+
+
+def test_a_sentence_is_not_cut_by_less_than_it_takes_to_say_so(store: Path) -> None:
+    a_run(store / "runs" / "long", reason="y" * 301)
+    a_run(store / "runs" / "longer", reason="z" * 400)
+    text = get(store, "/").text
+    assert f">{'y' * 301}</div>" in text
+    assert f">{'z' * 300}... (100 characters more)</div>" in text
+
+
 @pytest.mark.parametrize(
     "verdict",
     [
@@ -204,6 +226,22 @@ def test_a_verdict_that_is_none_is_told_and_hides_no_other_run(store: Path, verd
     assert get(store, "/compare", "one=runs/one&other=runs/two").status == 200
 
 
+def test_a_word_of_any_length_leaves_the_other_runs_their_place(store: Path) -> None:
+    long = "Z" * 5000
+    a_run(
+        store / "runs" / "long", outcome=long, rules=(long, long), target=long[:150], mistake=long[:90]
+    )
+    (store / "c").mkdir()
+    row = {"name": "a", "seed": 1, "outcome": "violation", "expected": "pass", "kind": long}
+    (store / "c" / "rows.jsonl").write_text(json.dumps({**row, "rules": [long]}) + "\n")
+    for path, query in (("/", ""), ("/campaign", "name=c")):
+        text = get(store, path, query).text
+        cells = re.findall(r'<td class="(?:short|n|outcome)[^>]*>(.*?)</td>', text, re.DOTALL)
+        shown = [re.sub(r"<[^>]*>", "", cell) for cell in cells]
+        assert any("ZZZ" in cell for cell in shown)
+        assert max(map(len, shown)) <= 60
+
+
 def test_a_comparison_of_rubbish_is_a_page(store: Path) -> None:
     rubbish = {
         "reads": {"lease": 3},
@@ -224,7 +262,7 @@ def test_a_comparison_of_rubbish_is_a_page(store: Path) -> None:
 
 def test_a_report_is_made_from_the_data_and_never_served_as_it_lies_there(tmp_path: Path) -> None:
     asked = {"on": "sim", "mistake": "role-only-read", "seed": 3, "time": 4.0, "rate": 50}
-    made = Path(run(plan_from(None, asked), store_dir=tmp_path / "runs").directory)
+    made = run(plan_from(None, asked), store_dir=tmp_path / "runs").directory
     (made / "report.html").write_text(SCRIPT)
     answer = get(tmp_path, "/report", f"run=runs/{made.name}")
     assert answer.status == 200
@@ -256,7 +294,8 @@ def test_a_campaign_shows_its_rows_and_links_what_was_kept(store: Path) -> None:
             "run": "kept",
             "reason": SCRIPT,
         },
-        {"name": "yours", "seed": 2, "outcome": "pass", "expected": "pass"},
+        {"name": "yours", "seed": 2, "outcome": "pass", "expected": "pass", "on": "sim"},
+        {"name": "yours", "seed": 3, "outcome": "pass", "expected": "pass", "on": "docker"},
     ]
     (place / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows) + '{"torn')
     first = get(store, "/")
@@ -264,11 +303,116 @@ def test_a_campaign_shows_its_rows_and_links_what_was_kept(store: Path) -> None:
     assert "1 violation" in first.text
     answer = get(store, "/campaign", "name=campaigns/20260101T000000")
     assert 'href="/report?run=campaigns%2F20260101T000000%2Fkept"' in answer.text
-    assert "2 runs" in answer.text
+    assert "3 runs" in answer.text
+    assert re.findall(r'data-label="on">(\w*)<', answer.text) == ["", "sim", "docker"]
+    assert 'data-label="on">docker, sim<' in first.text
     assert "1 not as expected" in answer.text
     assert SCRIPT not in answer.text
     (place / "rows.jsonl").write_text("rubbish\n")
     assert "rows.jsonl:1" in get(store, "/").text
+
+
+CAMPAIGN = """\
+schema: 1
+runs:
+- name: planted
+  expect: violation
+  plan: {on: sim, mistake: [role-only-read]}
+- name: control
+  expect: pass
+  plan: {on: sim}
+"""
+
+
+def a_campaign(store: Path, rows: list[dict[str, Any]], summary: dict[str, Any] | None) -> Campaign:
+    place = store / "campaigns" / "one"
+    place.mkdir(parents=True)
+    (place / "campaign.yaml").write_text(CAMPAIGN)
+    (place / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    if summary is not None:
+        (place / "summary.json").write_text(json.dumps(summary))
+    return Shelf(store).campaigns()["campaigns/one"]
+
+
+PLANTED = {"name": "planted", "seed": 1, "expected": "violation"}
+CONTROL = {"name": "control", "seed": 1, "expected": "pass", "outcome": "pass"}
+FOUND = {**PLANTED, "outcome": "violation"}
+MISSED = {**PLANTED, "outcome": "pass"}
+SAID_KNOWN = {"outcome": "violation", "known": True}
+DIED = {"outcome": "harness-failure", "reason": "the scheduler is gone"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "summary", "outcome", "unexpected", "reason"),
+    [
+        ([FOUND, CONTROL], {"outcome": "pass"}, "pass", 0, None),
+        ([FOUND, {**MISSED, "seed": 2}, CONTROL], {"outcome": "pass"}, "pass", 0, None),
+        ([MISSED, CONTROL], {"outcome": "pass"}, "expectation-missed", 1, "in no seed: planted"),
+        ([{**MISSED, "expected": "pass"}, CONTROL], {"outcome": "pass"}, "expectation-missed", 1, ""),
+        ([FOUND, CONTROL], DIED, "harness-failure", 0, "it ended early: the scheduler is gone"),
+        ([FOUND, CONTROL], {"outcome": "interrupted"}, "interrupted", 0, "interrupted, as it ended"),
+        ([FOUND], {"outcome": "pass"}, "unknown", 0, "nothing was run of control"),
+        ([FOUND, CONTROL], None, "unknown", 0, "not come to its end"),
+        ([FOUND, CONTROL], {"outcome": "good"}, "unknown", 0, "summary.json cannot be read"),
+        ([FOUND, {**CONTROL, "outcome": "violation"}], {"outcome": "pass"}, "violation", 1, None),
+        ([FOUND, {**CONTROL, **SAID_KNOWN}], DIED, "violation", 1, "it ended early"),
+    ],
+)  # fmt: skip
+def test_a_campaign_comes_to_what_its_verb_says_and_not_to_its_rows_alone(
+    tmp_path: Path,
+    rows: list[dict[str, Any]],
+    summary: dict[str, Any] | None,
+    outcome: str,
+    unexpected: int,
+    reason: str | None,
+) -> None:
+    told = a_campaign(tmp_path, rows, summary)
+    assert (told.outcome, told.unexpected) == (outcome, unexpected)
+    assert reason is None or reason in " ".join(told.reasons)
+    first, page = (get(tmp_path, path, "name=campaigns/one").text for path in ("/", "/campaign"))
+    for text in (first, page):
+        assert f">{outcome}</" in text
+        assert reason is None or reason in text
+    green = re.findall(r'<tr class="good">\s*<td class="whole">(\w+)', page)
+    assert ("planted" in green) == (FOUND in rows)
+    assert ('<tr class="good">\n  <td class="whole"><a href="/campaign?' in first) == (outcome == "pass")
+
+
+def test_a_swarm_that_exercised_nothing_is_never_green(tmp_path: Path) -> None:
+    idle = [{**CONTROL, "seed": seed, "exercised": {"deposed-reads": 0}} for seed in range(20)]
+    told = a_campaign(tmp_path, [FOUND, *idle], {"outcome": "pass"})
+    assert told.outcome == "pass"
+    file = tmp_path / "campaigns/one/campaign.yaml"
+    file.write_text(CAMPAIGN.replace("expect: pass\n  plan: {on: sim}", "expect: pass\n  swarm: true"))
+    told = Shelf(tmp_path).campaigns()["campaigns/one"]
+    assert (told.outcome, told.reasons[0]) == (
+        "not-exercised",
+        "exercised in no seed: control: deposed-reads",
+    )
+    assert "exercised in no seed: control" in get(tmp_path, "/campaign", "name=campaigns/one").text
+
+
+def test_a_campaign_that_goes_on_is_none_that_ended(tmp_path: Path) -> None:
+    place = tmp_path / "one"
+    place.mkdir()
+    (place / "summary.json").write_text('{"outcome": "pass"}')
+    (place / "rows.jsonl").touch()
+    journal = Journal(place)
+    journal.begin()
+    journal.close()
+    assert not (place / "summary.json").exists()
+
+
+def test_a_line_that_is_no_row_is_told_and_nothing_is_counted(tmp_path: Path) -> None:
+    a_campaign(tmp_path, [FOUND, CONTROL], {"outcome": "pass"})
+    with (tmp_path / "campaigns" / "one" / "rows.jsonl").open("a") as file:
+        file.write('{"name": 3}\n')
+    for path in ("/", "/campaign"):
+        text = get(tmp_path, path, "name=campaigns/one").text
+        assert "rows.jsonl:3" in text
+        assert "no verdict" in text
+        assert "0 not as expected" not in text
+        assert 'class="good"' not in text
 
 
 def test_a_run_that_was_cut_short_and_made_again_is_one_row(tmp_path: Path) -> None:
@@ -298,6 +442,8 @@ def test_a_comparison_says_what_differs_and_what_does_not() -> None:
     one = {
         "outcome": "pass",
         "exercised": {"lease-reads": 3},
+        "leader_changes": 5,
+        "faults": {"cut": {"installed": 3, "skipped": 0, "did": "isolate-one 3x, 1.2 to 2.3 s each"}},
         "reads": {"lease": {"reads": 3, "p50_ns": 2e6}},
     }
     other = {
@@ -311,11 +457,13 @@ def test_a_comparison_says_what_differs_and_what_does_not() -> None:
     }
     assert told["plan, where they differ"] == [
         ("time", "4", "5"),
-        ("schedule", "1 episodes of 2 steps: e", ""),
+        ("schedule", "1 episode of 2 steps: e", ""),
     ]
     assert ("outcome", "pass", "violation") in told["outcome"]
+    assert told["faults"] == [("cut", "3 installed; isolate-one 3x, 1.2 to 2.3 s each", "")]
     assert told["exercised"] == [("lease-reads", "3", "")]
     assert told["reads"] == [("lease", "3 at 2.00 ms", "")]
+    assert told["load"] == [("elections won after the first", "5", "")]
 
 
 def test_a_shelf_reads_a_run_again_when_it_has_changed(store: Path) -> None:
@@ -325,3 +473,23 @@ def test_a_shelf_reads_a_run_again_when_it_has_changed(store: Path) -> None:
     verdict.write_text('{"schema": 1, "outcome": "pass"}')
     os.utime(verdict, ns=(1, 1))
     assert shelf.runs()["runs/one"].outcome == "pass"
+
+
+def test_a_directory_that_may_not_be_looked_into_hides_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_run(tmp_path / "runs" / "mine")
+    theirs = a_run(tmp_path / "runs" / "theirs")
+    real = os.stat
+
+    def refusing(path: Any, *args: Any, **how: Any) -> os.stat_result:
+        if str(path).startswith(f"{theirs}/"):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return real(path, *args, **how)
+
+    monkeypatch.setattr(os, "stat", refusing)
+    shown = get(tmp_path, "/")
+    assert shown.status == 200
+    assert "runs/mine" in shown.text
+    assert "runs/theirs" not in shown.text
+    assert get(tmp_path, "/report", "run=runs/theirs").status == 404

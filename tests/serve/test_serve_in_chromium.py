@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 from typing import TYPE_CHECKING
+from urllib.request import urlopen
 
 import pytest
 from serve_store import SCRIPT, a_run
@@ -21,9 +22,9 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here to look with")
 
 
-def serve(*arguments: str) -> subprocess.Popen[bytes]:
+def serve(*arguments: str, cwd: Path | None = None) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-P", "-m", "harness.cli.main", "serve", *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd)
 
 
 @pytest.fixture
@@ -65,6 +66,40 @@ def test_the_list_is_drawn_and_a_strangers_words_do_nothing(url: str, tmp_path: 
     data = picture.read_bytes()
     assert struct.unpack(">II", data[16:24]) == (1200, 800)
     assert len(data) > 15_000  # more than an empty page
+
+
+MEASURE = """<script>
+const tables = [...document.querySelectorAll(".scroll")];
+const cells = [...document.querySelectorAll("tbody td:has(a)")].map(cell => cell.offsetWidth);
+document.title = [document.documentElement.scrollWidth <= innerWidth,
+  tables.every(each => each.scrollWidth <= each.clientWidth), Math.min(...cells) > 190].join();
+</script>"""
+
+
+@needs_chromium
+@pytest.mark.parametrize("width", [500, 700, 1200])
+def test_a_list_fits_its_window_and_leaves_names_and_reasons_room(
+    url: str, width: int, tmp_path: Path
+) -> None:
+    """The pages have no script, so what measures them is written into a copy."""
+    with urlopen(url) as page, urlopen(f"{url}style.css") as style:
+        text, sheet = page.read().decode(), style.read().decode()
+    copy = tmp_path / "copy.html"
+    text = text.replace('<link rel="stylesheet" href="/style.css">', f"<style>{sheet}</style>")
+    copy.write_text(text.replace("</body>", f"{MEASURE}</body>"))
+    size = f"--window-size={width},800"
+    dom = chromium(copy.as_uri(), size, "--dump-dom", profile=tmp_path / "profile").decode()
+    assert "<title>true,true,true</title>" in dom
+
+
+def test_what_is_shown_is_named_in_full(tmp_path: Path) -> None:
+    process = serve("--port", "0", cwd=tmp_path)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline().decode().startswith(f"{tmp_path} is shown at http://127.0.0.1:")
+    finally:
+        process.kill()
+        process.communicate()
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "example.com", "::"])

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,6 +19,7 @@ from harness.run.run import run
 from harness.run.simulate import Recording, judge_recording, simulate
 from harness.run.where import make_simulated
 from harness.store.rundir import RunDir
+from nemesis.faults import Standing
 from targets.cluster import ProcessState
 from targets.leasekv.core import Core
 from targets.leasekv.mistakes import MISTAKES
@@ -29,6 +29,8 @@ from targets.sim.heap import Heap
 from targets.sim.weather import Weather
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from targets.clock import Reading
     from targets.sim.cluster import SimCluster
 
@@ -39,7 +41,7 @@ def recorded(**options: Any) -> Recording:
 
 def test_the_run_directory_is_that_of_any_run_and_named_after_the_plan(tmp_path: Path) -> None:
     plan = plan_from(None, {"on": "sim", "time": 2.0, "rate": 50, "seed": 3, "faults": "none"})
-    directories = [RunDir(Path(run(plan, store_dir=tmp_path / place).directory)) for place in ("a", "b")]
+    directories = [RunDir(run(plan, store_dir=tmp_path / place).directory) for place in ("a", "b")]
     assert len({directory.name for directory in directories}) == 1
     for name in ("plan.yaml", "schedule.yaml", "history.jsonl", "evidence/n1.jsonl"):
         one, other = ((directory.path / name).read_bytes() for directory in directories)
@@ -73,7 +75,7 @@ def test_a_kept_rule_masks_in_virtual_time_too(mistake: str) -> None:
 
 
 def test_a_suspended_leader_notices_by_its_boot_time_and_serves_nothing_from_its_lease() -> None:
-    plan = plan_from(None, {"on": "sim", "rate": 200, "seed": 3, "faults": "pause"})
+    plan = plan_from(None, {"on": "sim", "rate": 200, "seed": 3, "faults": "pause,clock"})
     suspended = msgspec.structs.replace(plan, weather=Weather(suspend_ppm=1_000_000))
     recording = simulate(suspended)
     facts = [line.what for lines in recording.evidence.values() for line in lines]
@@ -122,6 +124,31 @@ def test_a_core_that_raises_ends_its_node_and_the_run_tells_why(monkeypatch: pyt
     assert "what is committed stays" in str(judged.reason)
 
 
+def test_a_judge_that_breaks_leaves_its_traceback_in_the_run_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("x")
+
+    monkeypatch.setattr("harness.run.testimony.Testimony.convict", broken)
+    result = run(plan_from(None, {"on": "sim", "time": 1.0, "seed": 1}), store_dir=tmp_path)
+    assert (result.outcome, result.reason) == (Outcome.HARNESS_FAILURE, "the rules broke: KeyError('x')")
+    assert result.json["notes"][-1] == "where something broke that should not stands in logs/harness.log"
+    assert "in broken\n" in (result.directory / "logs/harness.log").read_text()
+
+
+def test_a_workload_that_breaks_leaves_its_traceback_in_the_run_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("x")
+
+    monkeypatch.setattr("harness.run.generator.Generator.next", broken)
+    result = run(plan_from(None, {"on": "sim", "time": 1.0, "seed": 1}), store_dir=tmp_path)
+    assert result.outcome is Outcome.HARNESS_FAILURE
+    assert "in broken\n" in (result.directory / "logs/harness.log").read_text()
+
+
 def test_what_reaches_for_the_real_world_inside_a_core_is_no_end_of_a_node(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -135,3 +162,11 @@ def test_a_run_of_listed_operations_is_not_blamed_for_what_nobody_waited_for(tmp
     write = "{at_ns: 0, seat: 0, f: write, key: a, node: n1, value: 1}"
     file.write_text(f"{{on: sim, time: 0.2, schedule: [], operations: [{write}]}}", "utf-8")
     assert simulate(plan_from(file, {})).seen.notes == []
+
+
+def test_every_fault_there_is_can_be_asked_for_and_what_is_refused_is_never_healed() -> None:
+    recording = recorded(faults=("full",), time=3.0)
+    filled = [each for each in recording.record.faults if each.fault.kind == "fill"]
+    assert filled
+    assert {(each.standing, each.healed_ns) for each in filled} == {(Standing.SKIPPED, None)}
+    assert not [event for event in recording.events if event.f == "fill" and "heal" in str(event.value)]

@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import stat
 import struct
 import warnings
@@ -135,6 +136,28 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     (store / "link").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(Refused):
         unpack.unpack(file, store=store, out=store / "link")
+
+
+@pytest.mark.parametrize("name", ["dangling/x", "dangling", "file/x", "file", "a" * 300, "loop/x"])
+def test_where_no_directory_can_be_is_refused(tmp_path: Path, name: str) -> None:
+    file = packed(tmp_path)
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "file").touch()
+    with pytest.raises(Refused):
+        unpack.unpack(file, store=tmp_path / "store", out=tmp_path / name)
+
+
+def test_the_room_that_is_wanted_is_told_with_what_is_to_stay_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = packed(tmp_path)
+    free = shutil.disk_usage(tmp_path)._replace(free=2 << 20)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: free)
+    with pytest.raises(
+        StoreFull, match=r"2 MB free; unpacked it takes 1 MB, and 16 MB are to stay free"
+    ):
+        unpack.unpack(file, store=tmp_path / "store")
 
 
 def test_too_much_for_a_pack_is_said_before_it_is_written(

@@ -11,7 +11,7 @@ import pytest
 
 from harness.store import rundir
 from harness.store.errors import NotARun, Refused, StoreError, StoreFull
-from harness.store.files import copy_tail, read_bounded, write_atomic
+from harness.store.files import read_bounded, shorten, write_atomic
 
 
 def test_runs_of_one_second_get_different_names(tmp_path: Path) -> None:
@@ -213,10 +213,27 @@ def test_a_file_is_whole_or_as_it_was(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_log_that_is_too_long_keeps_its_end(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_bytes(b"x" * 100 + b"end")
-    assert copy_tail(log, tmp_path / "cut", bytes_max=10)
-    assert (tmp_path / "cut").read_bytes() == b"[the first 93 bytes were left out]\nxxxxxxxend"
-    assert not copy_tail(log, tmp_path / "whole", bytes_max=1000)
-    assert (tmp_path / "whole").read_bytes() == log.read_bytes()
+    assert not shorten(log, bytes_max=103)
+    assert shorten(log, bytes_max=20)
+    assert log.read_bytes() == b"[what came before was left out]\nxxxxxxxend"
+
+
+def test_a_log_is_cut_under_the_hands_of_whoever_writes_it(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with log.open("ab", buffering=0) as writer:
+        writer.write(b"x" * 100)
+        assert shorten(log, bytes_max=10)
+        writer.write(b"end")
+    assert log.read_bytes() == b"[what came before was left out]\nxxxxxend"
+
+
+def test_what_a_link_leads_to_is_not_cut(tmp_path: Path) -> None:
+    elsewhere, log = tmp_path / "elsewhere", tmp_path / "log"
+    elsewhere.write_bytes(b"x" * 100)
+    log.symlink_to(elsewhere)
+    with pytest.raises(OSError, match="symbolic links"):
+        shorten(log, bytes_max=1)
+    assert elsewhere.stat().st_size == 100
 
 
 def test_logs_that_are_too_long_are_cut_to_their_ends(
@@ -228,7 +245,7 @@ def test_logs_that_are_too_long_are_cut_to_their_ends(
     (run.logs / "n2.log").write_bytes(b"0123456789end")
     run.cap_logs()
     assert (run.logs / "n1.log").read_bytes() == b"short"
-    assert (run.logs / "n2.log").read_bytes().endswith(b"\n3456789end")
+    assert (run.logs / "n2.log").read_bytes().endswith(b"\n89end")
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from harness.campaign.catalog import catalog
 from harness.campaign.entries import Drawn
 from harness.campaign.file import of_matrix
-from harness.campaign.matrix import catalog
 from harness.outcome import Outcome
 from harness.plan import Plan, PlanError, plan_from
 from harness.plan.plan import FIELDS
@@ -134,7 +134,7 @@ def test_a_third_system_is_a_line_in_the_catalog(tmp_path: Path) -> None:
     plan = plan_from(None, asked)
     assert (plan.policy, plan.on) == ("strong", Place.LOCAL)
     right = run(plan, store_dir=tmp_path)
-    assert (right.outcome, right.reason) == (Outcome.PASS, None)
+    assert (right.outcome, right.reason) == (Outcome.NOT_EXERCISED, "no fault was asked for")
     assert right.json["by_outcome"]["read"]["ok"] > 50
     wrong = run(plan_from(None, {**asked, "policy": "cached"}), store_dir=tmp_path)
     assert wrong.outcome is Outcome.VIOLATION
@@ -190,7 +190,7 @@ def test_a_mistake_finds_what_it_needs_where_it_is_shown(
 
 @pytest.mark.usefixtures("third")
 def test_a_campaign_runs_a_mistake_only_where_it_can_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.campaign.matrix.DEFAULT", "third")
+    monkeypatch.setattr("harness.campaign.catalog.DEFAULT", "third")
     names = {
         place: [one.name for one in of_matrix(catalog(on=place, drawn=Drawn.AIMED))] for place in Place
     }

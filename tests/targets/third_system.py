@@ -7,6 +7,7 @@ construction; in mode ``cached`` every node but the leader keeps what it has onc
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import time
 from types import MappingProxyType
@@ -76,19 +77,20 @@ class ThirdCluster(FakeCluster):
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             self._dialed.append(writer)
-            while line := await reader.readline():
-                asked = json.loads(line)
-                key, value = asked["key"], asked["value"]
-                done = True
-                match asked["f"]:
-                    case "read":
-                        value = reads.setdefault(key, self._store.get(key))
-                    case "write":
-                        self._store[key] = value
-                    case "cas":
-                        done = self._store.get(key) == value[0]
-                        self._store[key] = value[1] if done else self._store.get(key)
-                writer.write(msgspec.json.encode({**asked, "value": value, "done": done}) + b"\n")
+            with contextlib.suppress(ConnectionError):  # whoever asked may leave without a word
+                while line := await reader.readline():
+                    asked = json.loads(line)
+                    key, value = asked["key"], asked["value"]
+                    done = True
+                    match asked["f"]:
+                        case "read":
+                            value = reads.setdefault(key, self._store.get(key))
+                        case "write":
+                            self._store[key] = value
+                        case "cas":
+                            done = self._store.get(key) == value[0]
+                            self._store[key] = value[1] if done else self._store.get(key)
+                    writer.write(msgspec.json.encode({**asked, "value": value, "done": done}) + b"\n")
 
         return serve
 

@@ -11,6 +11,7 @@ import msgspec
 
 from checker.conviction import Certainty
 from harness.report.claims import amount, units
+from harness.report.tone import Tone
 
 from .rules import says
 from .shapes import ms
@@ -29,7 +30,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     label: str
     answer: str
     more: tuple[str, ...] = ()
-    tone: str = ""
+    tone: Tone = Tone.PLAIN
 
 
 def cards_of(run: RunData) -> Iterator[Card]:
@@ -45,7 +46,9 @@ def cards_of(run: RunData) -> Iterator[Card]:
         unit = {} if run.plan is None else units(said.exercised, run.plan.clock)
         for claim, count in said.exercised.items():
             answer = amount(count, unit.get(claim))
-            yield Card(label=f"exercised: {claim}", answer=answer, tone="good" if count else "warn")
+            yield Card(
+                label=f"exercised: {claim}", answer=answer, tone=Tone.GOOD if count else Tone.WARN
+            )
     for each in said.planted:
         yield Card(
             label="planted",
@@ -63,10 +66,10 @@ def _proof_cards(run: RunData, found: Found) -> Iterator[Card]:
             label="how stale",
             answer=length,
             more=("At least: by when its value was certainly gone.",),
-            tone="bad",
+            tone=Tone.BAD,
         )
     else:
-        yield Card(label="kind of violation", answer=found.kind, tone="bad")
+        yield Card(label="kind of violation", answer=found.kind, tone=Tone.BAD)
     if proof is not None and proof.read is not None:
         path = "" if proof.path is None else f", path {proof.path}"
         term = "" if proof.term is None else f", term {proof.term}"
@@ -82,7 +85,7 @@ def _proof_cards(run: RunData, found: Found) -> Iterator[Card]:
             label="who answered",
             answer=f"{proof.node or 'not recorded'}{term}{path}",
             more=tuple(more),
-            tone="bad",
+            tone=Tone.BAD,
         )
         faults = proof.faults
         yield Card(
@@ -106,4 +109,6 @@ def _rule_cards(said: Told) -> Iterator[Card]:
 def _rule_card(label: str, answer: str, rules: Sequence[str], convictions: Sequence[Conviction]) -> Card:
     looks = tuple(dict.fromkeys(name for each in convictions for name in each.looks_like))
     trace = (f"Looks like: {', '.join(looks)}.",) if looks else ()
-    return Card(label=label, answer=answer, more=(*filter(None, map(says, rules)), *trace), tone="bad")
+    return Card(
+        label=label, answer=answer, more=(*filter(None, map(says, rules)), *trace), tone=Tone.BAD
+    )

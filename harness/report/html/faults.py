@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from nemesis.faults import LinksFault, Standing
+from harness.report.faults import held, hit, name_of, over_ns, with_roles
+from nemesis.faults import Standing
 
 from .shapes import Bar, at
 
@@ -36,7 +37,7 @@ def rows_of_faults(faults: Iterable[Injected]) -> Iterator[FaultRow]:
     for each in sorted(faults, key=lambda each: each.asked_ns):
         yield FaultRow(
             what=name_of(each),
-            nodes=", ".join(_with_role(each, node) for node in each.fault.concerned),
+            nodes=with_roles(each),
             step=f"{each.episode} {each.repetition}, {each.step}",
             start_ns=each.asked_ns,
             end_ns=each.healed_ns,
@@ -47,7 +48,6 @@ def rows_of_faults(faults: Iterable[Injected]) -> Iterator[FaultRow]:
 
 def stripes_of(faults: Iterable[Injected], end_ns: int, *, height: int) -> tuple[Bar, ...]:
     """Return a stripe for each fault that took hold; its tags are the nodes that it hit."""
-    held = [each for each in faults if each.standing is Standing.INSTALLED][:STRIPES_MAX]
     return tuple(
         Bar(
             start_ns=each.asked_ns,
@@ -59,40 +59,16 @@ def stripes_of(faults: Iterable[Injected], end_ns: int, *, height: int) -> tuple
             tip=_tip(each),
             tags=" ".join(hit(each)),
         )
-        for each in held
+        for each in islice(held(faults), STRIPES_MAX)
     )
 
 
-def name_of(each: Injected) -> str:
-    """Return what a fault is called: its kind, and its shape if it has one."""
-    shape = getattr(each.fault, "shape", None)
-    return each.fault.kind if shape is None else f"{each.fault.kind} {shape}"
-
-
-def hit(each: Injected) -> tuple[str, ...]:
-    """Return whom a fault is aimed at: of links that are cut, the node that most of them belong to."""
-    fault = each.fault
-    if not isinstance(fault, LinksFault):
-        return fault.concerned
-    ends = Counter(end for link in fault.links for end in (link.source, link.target))
-    most = max(ends.values(), default=0)
-    return tuple(node for node in fault.concerned if ends[node] == most)
-
-
 def _end_ns(each: Injected, last_ns: int) -> int:
-    """Return when a fault was over: at once, if there is nothing to heal."""
-    if not each.fault.lasts:
-        return max(each.asked_ns, each.installed_ns or each.asked_ns)
-    return max(each.asked_ns, last_ns if each.healed_ns is None else each.healed_ns)
+    end_ns = over_ns(each)
+    return max(each.asked_ns, last_ns if end_ns is None else end_ns)
 
 
 def _tip(each: Injected) -> str:
     until = "never healed" if each.healed_ns is None else f"to {at(each.healed_ns)}"
     until = until if each.fault.lasts else "at once"
-    nodes = ", ".join(_with_role(each, node) for node in each.fault.concerned)
-    return f"{name_of(each)} of {nodes}: {at(each.asked_ns)} {until}, step {each.step}"
-
-
-def _with_role(each: Injected, node: str) -> str:
-    role = each.roles.get(node)
-    return node if role is None else f"{node} ({role})"
+    return f"{name_of(each)} of {with_roles(each)}: {at(each.asked_ns)} {until}, step {each.step}"

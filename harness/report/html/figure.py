@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from checker.oracles.result import OracleOutcome
+from checker.oracles.result import violations
 from harness.report.bands import LEADS
 from harness.report.rows import rows_of
 
@@ -87,8 +87,8 @@ def _findings(run: RunData) -> Iterator[tuple[str, Bar]]:
     if run.said is None:
         return
     origin_ns = run.timelines.origin_ns if run.timelines is not None else 0
-    for each in run.said.oracles.values():
-        if each.outcome is not OracleOutcome.VIOLATION or each.name not in _FOUND:
+    for each in violations(run.said.oracles.values()):
+        if each.name not in _FOUND:
             continue
         for finding in each.findings[:FINDINGS_MAX]:
             if finding.during_ns is None or finding.during_ns[0] >= finding.during_ns[1]:

@@ -48,7 +48,7 @@ def draw_node(sheet: Sheet, run: RunData, node: str) -> None:
             sheet.bars.append(bar.at(top + place * _NARROW, kind="fault", height=_NARROW - 1))
     rows, bars = context_bars(run, node)
     if bars:
-        top = sheet.row("operations", height=rows * 7)
+        top = sheet.row("operations", height=max(rows * 7, _NARROW))
         sheet.bars.extend(bar(top) for bar in bars)
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from markupsafe import Markup
 
-from checker.values import show
+from checker.values import shorten, show
 from harness.report.escape import plain
 from harness.report.load import load
 from harness.store.files import write_atomic
@@ -36,6 +36,7 @@ _ROWS_MAX: Final = (100, 20)
 WIDTH_MIN_PERCENT: Final = 0.15
 OUTSIDE_PERCENT: Final = 0.1
 EDGE_PERCENT: Final = 3
+CELL_CHARS_MAX: Final = 80
 SIGNS: Final = {
     "vote": "M0-6 5 0 0 6-5 0z",
     "vote-bound": "M0-8 7 0 0 8-7 0z",
@@ -118,6 +119,7 @@ def _template() -> Any:
         "far": _far,
         "anchor": _anchor,
         "show": show,
+        "brief": lambda value: shorten(str(value), CELL_CHARS_MAX),
         "sign": SIGNS.__getitem__,
     }
     return made.get_template("report.html.j2")

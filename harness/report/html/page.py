@@ -16,12 +16,13 @@ from checker.operations import Operation
 from checker.values import shorten, show
 from harness.outcome import Outcome
 from harness.report.bands import LEADS
-from harness.report.claims import units
+from harness.report.claims import fully_exercised, units
 from harness.report.rules import rule_lines
 from harness.report.saved import view_of
 from harness.report.summary import Section, summary
 from harness.report.tally import Spent
 from harness.report.title import title_of
+from harness.report.tone import NO_VERDICT, Tone, of_outcome, sign_of
 from harness.report.view import RuleLine
 
 from .cards import Card, cards_of
@@ -36,14 +37,6 @@ if TYPE_CHECKING:
     from harness.report.saved import Told
 
 ROWS_MAX: Final = 200
-NO_VERDICT: Final = "no verdict"
-_SIGNS: Final = {
-    Outcome.PASS: "✓",
-    Outcome.VIOLATION: "✗",
-    Outcome.UNKNOWN: "?",
-    Outcome.NOT_EXERCISED: "○",
-}
-_TONES: Final = {Outcome.PASS: "good", Outcome.VIOLATION: "bad"}
 
 
 class Leader(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,8 +55,10 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     word: str
     sign: str
-    tone: str
+    tone: Tone
     meaning: str
+    believed: bool
+    check: str
     headline: str
     sentence: str
     cards: tuple[Card, ...]
@@ -117,10 +112,12 @@ def page_of(run: RunData) -> Page:
     return Page(
         name=run.name,
         title=title,
-        word=NO_VERDICT if said is None else said.outcome.replace("-", " "),
-        sign="!" if said is None else _SIGNS.get(said.outcome, "!"),
-        tone="warn" if said is None else _TONES.get(said.outcome, "warn"),
+        word=NO_VERDICT if said is None else said.outcome.words,
+        sign=sign_of(NO_VERDICT if said is None else said.outcome),
+        tone=of_outcome(NO_VERDICT if said is None else said.outcome),
         meaning=_meaning(said),
+        believed=run.believed,
+        check=run.check,
         headline=_headline(run),
         sentence=_sentence(said),
         cards=tuple(cards_of(run)),
@@ -149,7 +146,7 @@ def page_of(run: RunData) -> Page:
 def _meaning(said: Told | None) -> str:
     if said is None:
         return "this run left none that can be read; `lantern check` judges it as far as it went"
-    return said.outcome.meaning
+    return said.outcome.meaning_where(exercised=fully_exercised(said.exercised, said.notes))
 
 
 def _headline(run: RunData) -> str:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from checker.values import shorten, show
-from nemesis.faults import Standing
+from harness.report.faults import held, hit, name_of, over_ns
+from harness.report.tone import Tone
 
-from .faults import hit, name_of
 from .shapes import ms
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     node: str
     text: str
     since_ns: int | None = None
-    tone: str = ""
+    tone: Tone = Tone.PLAIN
     rank: int = 1
 
 
@@ -61,14 +61,14 @@ def _operations(run: RunData) -> Iterator[Step]:
         key = "" if each.key is None else f" of key {shorten(show(each.key), 40)}"
         if each == late and run.focus.proof is None:
             ended = f"{name}{key} (process {each.process}) returns, too late"
-            yield Step(at_ns=_end(each), node=node, text=ended, tone="bad", rank=0)
+            yield Step(at_ns=_end(each), node=node, text=ended, tone=Tone.BAD, rank=0)
         elif each == late:
             yield Step(
                 at_ns=each.call_ns, node=node, rank=0, text=f"process {each.process} asks: {each.f}{key}"
             )
-            yield Step(at_ns=_end(each), node=node, text=_answer(run, name), tone="bad", rank=0)
+            yield Step(at_ns=_end(each), node=node, text=_answer(run, name), tone=Tone.BAD, rank=0)
         else:
-            tone = "good" if each == newer else ""
+            tone = Tone.GOOD if each == newer else Tone.PLAIN
             ended = "returns" if each.known else "ends, and nobody knows how"
             yield Step(
                 at_ns=_end(each),
@@ -98,16 +98,14 @@ def _end(each: Operation) -> int:
 
 def _faults(run: RunData, view_ns: tuple[int, int]) -> Iterator[Step]:
     start_ns, end_ns = view_ns
-    for each in run.faults:
-        if each.standing is not Standing.INSTALLED:
-            continue
-        over_ns = each.healed_ns if each.fault.lasts else each.asked_ns
-        if each.asked_ns > end_ns or (over_ns is not None and over_ns < start_ns):
+    for each in held(run.faults):
+        until_ns = over_ns(each)
+        if each.asked_ns > end_ns or (until_ns is not None and until_ns < start_ns):
             continue
         nodes = ", ".join(hit(each))
-        yield Step(at_ns=each.asked_ns, node=nodes, text=f"fault: {name_of(each)}", tone="warn")
+        yield Step(at_ns=each.asked_ns, node=nodes, text=f"fault: {name_of(each)}", tone=Tone.WARN)
         if each.fault.lasts and each.healed_ns is not None and each.healed_ns <= end_ns:
-            yield Step(at_ns=each.healed_ns, node=nodes, text=f"healed: {name_of(each)}", tone="warn")
+            yield Step(at_ns=each.healed_ns, node=nodes, text=f"healed: {name_of(each)}", tone=Tone.WARN)
 
 
 def _marks(run: RunData, view_ns: tuple[int, int]) -> Iterator[Step]:
@@ -116,5 +114,5 @@ def _marks(run: RunData, view_ns: tuple[int, int]) -> Iterator[Step]:
             left = (
                 "" if mark.left_ns is None else f"; its promise of silence has {ms(mark.left_ns)} to run"
             )
-            tone = "" if mark.left_ns is None else "bad"
+            tone = Tone.PLAIN if mark.left_ns is None else Tone.BAD
             yield Step(at_ns=mark.at_ns, node=mark.node, text=f"{mark.text}{left}", tone=tone)

@@ -25,7 +25,8 @@ def environment(package: str) -> Environment:
 
 
 def _shown(value: Any) -> Any:
-    """Return a value as the template may print it: text of a run with nothing hidden in it."""
-    if isinstance(value, str) and not isinstance(value, Markup):
-        return plain(value, chars_max=TEXT_CHARS_MAX)
-    return value
+    """Return a value as the template may print it: nothing hidden in it, and no longer than a text is.
+
+    Whatever is no text prints as one, and an operation prints a value of its run.
+    """
+    return value if isinstance(value, Markup) else plain(value, chars_max=TEXT_CHARS_MAX)

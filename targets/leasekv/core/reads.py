@@ -27,7 +27,6 @@ from targets.leasekv.views import (
     AppliedView,
     Barrier,
     BatchView,
-    FollowerView,
     HolderView,
     RoundView,
 )
@@ -154,7 +153,7 @@ class Reads:
     def _by_round_or_ticket(self, read: PendingRead) -> Code | None:
         state = self._state
         if state.role is not Role.LEADER:
-            if state.rules.answers_alone(FollowerView(state.leader is not None)):
+            if state.rules.answers_alone():
                 read.index = state.applied_index
                 self._await_applied(read)
                 return None

@@ -64,6 +64,7 @@ ALL: Final = (
         places=ANYWHERE,
         needs=(Primitive.TIME_SERVICE,),
         drift_ppm=200_000,
+        shown_by="timestamp-order",
         sentence="A write is answered before its timestamp is certainly past.",
         change=instead(stamp_past=_told_at_once),
     ),

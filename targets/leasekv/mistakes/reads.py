@@ -42,7 +42,7 @@ def _at_once(_view: v.AnswerView) -> bool:
     return True
 
 
-def _anybody(_view: v.FollowerView) -> bool:
+def _anybody() -> bool:
     return True
 
 

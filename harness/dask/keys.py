@@ -7,7 +7,6 @@ portion that is lost with its worker is given to another; what nobody could judg
 from __future__ import annotations
 
 import time
-from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 from checker import Budget, check
@@ -16,8 +15,8 @@ from checker.searching import NOT_LOOKED_AT
 from checker.verdict import Outcome
 from harness.memory import held_bytes
 
-from .scheduler import TICK_S, Presence
-from .workers import Gone
+from .client import Gone, Presence
+from .endings import Endings, result_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -74,7 +73,7 @@ def _told(
     """Yield what came of each portion, as it comes; whoever stops listening has the rest called off."""
     client = presence.client
     left_s = max(0.001, until_s - time.monotonic())
-    ended: SimpleQueue[Any] = SimpleQueue()
+    endings = Endings()
     numbers: dict[str, int] = {}
     futures = []
     for number, portion in enumerate(parts.portions):
@@ -82,30 +81,30 @@ def _told(
         future = client.submit(judged, portion.history, options, memory_bytes, pure=False)
         numbers[future.key] = number
         futures.append(future)
-        future.add_done_callback(ended.put)
+        endings.watch(future)
     try:
         while numbers:
-            try:
-                future = ended.get(timeout=TICK_S)
-            except Empty:
+            waited_in_vain = True
+            for future, status in endings.next():
+                waited_in_vain = False
+                yield numbers.pop(future.key), _report(future, status)
+            if waited_in_vain:
                 presence.look()
                 if time.monotonic() > until_s + GRACE_S:
                     late = "the time limit ran out at its worker"
                     yield from ((number, late) for number in numbers.values())
                     return
-                continue
-            yield numbers.pop(future.key), _report(future)
     finally:
         client.cancel(futures)
 
 
-def _report(future: Any) -> Report | str:
-    if future.status == "error":
+def _report(future: Any, status: str) -> Report | str:
+    if status == "error":
         error = future.exception()
         if type(error).__name__ == "KilledWorker":
             return f"its worker died, again and again: {' '.join(str(error).split())}"
         raise error
-    if future.status != "finished":
-        raise Gone(f"the scheduler let go of some keys ({future.status})")
-    report: Report = future.result()
+    if status != "finished":
+        raise Gone(f"the scheduler let go of some keys ({status})")
+    report: Report = result_of(future)
     return report

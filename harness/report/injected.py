@@ -13,14 +13,17 @@ import msgspec
 from harness.plan.document import read as read_document
 from harness.plan.errors import PlanError
 from harness.store.errors import NotARun
-from harness.store.rundir import SCHEDULE_SCHEMA
-from nemesis.faults import Standing
-from nemesis.machine.record import Injected
+from harness.store.files import read_bounded
+from harness.store.rundir import PLAN_MAX_BYTES, SCHEDULE_SCHEMA
+from nemesis.machine.record import EpisodeRun, Injected
+
+from .faults import held, over_ns, phrase
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from checker.proof import FaultWindow
+    from harness.store.rundir import RunDir
     from nemesis.machine import InjectionRecord
 
 LoadNs = tuple[int, int] | None
@@ -59,39 +62,31 @@ def _moved(told: Any, offset_ns: int) -> Any:
     return msgspec.structs.replace(told, **times)
 
 
-def read(data: bytes, *, name: str) -> tuple[Injected, ...]:
-    """Return the faults of a schedule.yaml; raise `NotARun` if it is none that is read."""
+class Kept(msgspec.Struct, frozen=True):
+    """What a schedule.yaml holds; times from the history's origin, ``load_ns`` None if none began."""
+
+    run: str
+    load_ns: LoadNs
+    episodes: tuple[EpisodeRun, ...]
+    faults: tuple[Injected, ...]
+
+
+def load(run: RunDir) -> Kept:
+    """Read a run's schedule.yaml; raise `NotARun` if it is none that is read."""
+    name = str(run.schedule)
     try:
-        told = read_document(data, name=name).value
+        told = read_document(read_bounded(run.schedule, bytes_max=PLAN_MAX_BYTES), name=name).value
     except PlanError as error:
         raise NotARun(str(error)) from error
     schema = told.get("schema") if isinstance(told, dict) else None
     if schema != SCHEDULE_SCHEMA:
         raise NotARun(f"{name}: schema {schema!r} is unknown; {SCHEDULE_SCHEMA} is known")
     try:
-        return msgspec.convert(_with_nodes(told.get("faults", [])), tuple[Injected, ...])
+        return msgspec.convert(told, Kept)
     except msgspec.ValidationError as error:
         raise NotARun(f"{name}: {error}") from error
 
 
-def _with_nodes(faults: Any) -> Any:
-    """Return faults that all have ``nodes``: older records called the one node of some ``node``."""
-    for each in faults if isinstance(faults, list) else ():
-        fault = each.get("fault") if isinstance(each, dict) else None
-        if isinstance(fault, dict) and "node" in fault:
-            fault["nodes"] = [fault.pop("node")]
-    return faults
-
-
 def windows(faults: Iterable[Injected]) -> list[FaultWindow]:
     """Return when each fault that took hold was in force, from the same origin, and what it was."""
-    found: list[FaultWindow] = []
-    for fault in faults:
-        if fault.standing is not Standing.INSTALLED or fault.installed_ns is None:
-            continue
-        nodes = ", ".join(fault.fault.concerned)
-        shape = getattr(fault.fault, "shape", None)
-        what = fault.fault.kind if shape is None else f"{fault.fault.kind} {shape}"
-        over_ns = fault.healed_ns if fault.fault.lasts else fault.installed_ns  # nobody heals a campaign
-        found.append((fault.asked_ns, over_ns, f"{what} ({nodes}), step {fault.step}"))
-    return found
+    return [(each.asked_ns, over_ns(each), f"{phrase(each)}, step {each.step}") for each in held(faults)]
