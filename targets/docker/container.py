@@ -74,6 +74,16 @@ class Container:
         seen = await self._inspect()
         return None if seen["State"]["Running"] else int(seen["State"]["ExitCode"])
 
+    async def learnt_end(self) -> int | None:
+        """Return the same of one that is gone, when the engine has learnt of it; None if it does not."""
+        loop = asyncio.get_running_loop()
+        deadline_s = loop.time() + LEARN_S
+        code = await self.ended_with()
+        while code is None and loop.time() < deadline_s:
+            await asyncio.sleep(ASK_S)
+            code = await self.ended_with()
+        return code
+
     @property
     def running(self) -> bool:
         """Whether the daemon said, at the last `refresh`, that it runs."""
@@ -83,11 +93,6 @@ class Container:
     def image(self) -> str:
         """The digest of the image it was made from, as of the last `refresh`."""
         return str(self._seen["Image"])
-
-    @property
-    def exit_code(self) -> int:
-        """How it ended, as of the last `refresh`; 137 is a kill."""
-        return int(self._seen["State"]["ExitCode"])
 
     @property
     def pid(self) -> int | None:

@@ -190,9 +190,9 @@ class ContainerCluster(Knobs):
         container = self.container(node)
         while await self.status(node) is None:
             if container.state() is ProcessState.GONE:
-                await container.refresh()
-                last = await container.last_words()
-                raise TargetError(f"{node} ended with code {container.exit_code} as it started: {last}")
+                code = await container.learnt_end()
+                how = "ended" if code is None else f"ended with code {code}"
+                raise TargetError(f"{node} {how} as it started: {await container.last_words()}")
             if loop.time() > deadline_s:
                 raise TargetError(f"{node} did not answer within {READY_S:g} s; {self._silence(node)}")
             await asyncio.sleep(ASK_S)

@@ -100,12 +100,13 @@ def group_of(pid: int, container: str) -> Group | None:
     order = sorted(paths, key=lambda names: names not in ("freezer", ""))
     groups = [MOUNTED / names.removeprefix("name=") / paths[names] for names in order]
     shown = next((path for path in groups if path.is_dir()), None)
-    if shown is None and procfs.state(first) is not ProcessState.GONE:
+    if shown is None and not procfs.ending(first):
         raise TargetError(
             f"the processes of container {container[:12]} are not listed under {MOUNTED}: run Lantern"
             " where the engine's control groups are to be seen"
         )
-    return Group(first, shown or groups[0])  # the group of one that ended at once goes before it does
+    # One that ends leaves its groups before it is gone, and may still be said to be in one not shown.
+    return Group(first, shown or groups[0])
 
 
 def found(container: str) -> list[Identity]:

@@ -21,7 +21,9 @@ PROC: Final = Path("/proc")
 
 _STAT_BYTES: Final = 4096  # some fifty numbers and a name of 15 bytes
 _STATE: Final = 0  # fields of /proc/PID/stat, counted from behind the command's name
+_FLAGS: Final = 6
 _START_TICKS: Final = 19
+_EXITING: Final = 0x4  # the kernel's PF_EXITING
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -58,8 +60,7 @@ def identity(pid: int) -> Identity | None:
 def state(who: Identity) -> ProcessState:
     """Return what a process does: stopped once *every* thread is, gone as soon as it is a zombie."""
     base = f"{PROC}/{who.pid}"
-    fields = _stat(base)
-    if fields is None or int(fields[_START_TICKS]) != who.start_ticks or fields[_STATE] in "ZX":
+    if _fields(who) is None:
         return ProcessState.GONE
     try:
         threads = [_stat(thread.path) for thread in os.scandir(f"{base}/task")]
@@ -67,6 +68,19 @@ def state(who: Identity) -> ProcessState:
         return ProcessState.GONE
     stopped = all(found is None or found[_STATE] in "Tt" for found in threads)
     return ProcessState.STOPPED if stopped else ProcessState.RUNNING
+
+
+def ending(who: Identity) -> bool:
+    """Tell whether a process is gone or on its way there: it runs none of its code any more."""
+    fields = _fields(who)
+    return fields is None or bool(int(fields[_FLAGS]) & _EXITING)
+
+
+def _fields(who: Identity) -> list[str] | None:
+    """Return what `_stat` does of exactly this process; None for a zombie too."""
+    fields = _stat(f"{PROC}/{who.pid}")
+    gone = fields is None or int(fields[_START_TICKS]) != who.start_ticks or fields[_STATE] in "ZX"
+    return None if gone else fields
 
 
 def send(who: Identity, number: signal.Signals) -> bool:

@@ -57,6 +57,21 @@ def test_a_container_that_ends_as_it_is_looked_at_is_gone_and_no_riddle(
     assert not group.resume()
 
 
+def test_one_on_its_way_out_has_left_its_group_already_and_is_no_riddle_either(
+    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel_says = procfs._stat
+
+    def exiting(directory: str) -> list[str] | None:
+        fields = kernel_says(directory)
+        return None if fields is None else [*fields[:6], "4194572", *fields[7:]]  # as it was once seen
+
+    monkeypatch.setattr(procfs, "_stat", exiting)
+    group = processes.group_of(child.pid, CONTAINER)
+    assert group is not None
+    assert group.first == procfs.identity(child.pid)
+
+
 class Slow:
     """An engine that learns of a container's end some looks after it."""
 
@@ -94,10 +109,18 @@ def test_a_container_that_ended_before_its_engine_knew_is_not_on_another_machine
     container = started_at(Slow(None, nobody, looks=4))
     assert not container.far
     assert container.state() is ProcessState.GONE
-    assert container.exit_code == 3
+    assert asyncio.run(container.ended_with()) == 3
 
 
 def test_a_container_of_an_engine_on_another_machine_is_far_at_once(nobody: int) -> None:
     engine = Slow("db.example.org", nobody, looks=4)
     assert started_at(engine).far
     assert engine.looks == 3, "asked once, not again and again"
+
+
+@pytest.mark.parametrize(("looks", "code"), [(3, 3), (10_000, None)])
+def test_how_one_ended_is_told_once_the_engine_has_learnt_of_it(looks: int, code: int | None) -> None:
+    engine = Slow(None, 1, looks)
+    engine.started = True
+    container = Container(cast("Engine", engine), "n1", CONTAINER)
+    assert asyncio.run(container.learnt_end()) == code
