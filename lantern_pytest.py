@@ -39,6 +39,7 @@ MARKER: Final = "lantern"
 FIXTURE: Final = "lantern_run"
 NO_VERDICT: Final = {"unknown": ("unknown", "U"), "not-exercised": ("not exercised", "N")}
 """Outcomes with a word and a letter of their own."""
+SHOWN_MAX: Final = 200
 ENDS: Final = ("pass", "violation", *NO_VERDICT)
 """What may be expected of a run."""
 
@@ -126,20 +127,33 @@ def _asked(node: pytest.Item) -> Asked:
         keys |= marker.kwargs
     expected, known = keys.pop("expect", "pass"), keys.pop("known", ())
     if expected not in ENDS:
-        raise MarkerError(f"expect is one of {', '.join(ENDS)}, not {expected!r}")
+        raise MarkerError(f"expect is one of {', '.join(ENDS)}, not {_shown(expected)}")
     rules = [known] if isinstance(known, str) else known
     if not isinstance(rules, list | tuple | set | frozenset):
-        raise MarkerError(f"known is the id of a rule, such as L12, or a list of them, not {known!r}")
+        raise MarkerError(
+            f"known is the id of a rule, such as L12, or a list of them, not {_shown(known)}"
+        )
     for rule in rules:
         if not isinstance(rule, str) or RULE.fullmatch(rule) is None:
-            raise MarkerError(f"known: {rule!r} is no id of a rule, such as L12: see docs/rules.md")
+            raise MarkerError(
+                f"known: {_shown(rule)} is no id of a rule, such as L12: see docs/rules.md"
+            )
     return Asked(plan_from(file, keys, called=str), expected, tuple(rules))
+
+
+def _shown(value: object) -> str:
+    """Return a value as a sentence shows it: what a marker holds may be anything."""
+    try:
+        words = repr(value)
+    except Exception:  # noqa: BLE001 - somebody's own repr; and an int of 5000 digits has none
+        return f"a value of type {type(value).__name__}"
+    return words if len(words) <= SHOWN_MAX else f"{words[:SHOWN_MAX]}..."
 
 
 def _file(named: object, beside: Path) -> Path:
     """Return the plan file that a marker names first, from beside the test."""
     if not isinstance(named, str | os.PathLike):
-        sentence = f"what comes first in @pytest.mark.{MARKER} is a plan file, not {named!r}"
+        sentence = f"what comes first in @pytest.mark.{MARKER} is a plan file, not {_shown(named)}"
         raise MarkerError(f"{sentence}; keys of a plan go by name")
     return beside / Path(named)
 

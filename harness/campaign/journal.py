@@ -24,7 +24,7 @@ import os
 import re
 import time
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import msgspec
 
@@ -32,7 +32,7 @@ from harness.store.errors import NotARun, Refused, StoreError
 from harness.store.files import (
     make_directory,
     no_directory,
-    read_bounded,
+    open_regular,
     trouble,
     write_all,
     write_atomic,
@@ -50,6 +50,7 @@ JUNIT: Final = "junit.xml"
 SUMMARY_SCHEMA: Final = 1
 ROWS: Final = "rows.jsonl"
 ROWS_MAX_BYTES: Final = 1 << 30
+LINE_MAX_BYTES: Final = 1 << 20
 RUN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -69,26 +70,51 @@ def fresh(store: Path) -> Path:
     raise AssertionError
 
 
-def rows_in(lines: bytes, path: Path) -> tuple[Row, ...]:
-    """Return the rows of whole lines, one a run: the later of one that is run again.
+def read_rows(path: Path, *, bytes_max: int = ROWS_MAX_BYTES) -> tuple[tuple[Row, ...], int]:
+    """Return the rows of a journal, one a run, the later of one that is run again; and where they end.
 
-    Raises `NotARun` with the line of what is no row, or names what is no run of this campaign.
+    A last line that was torn is none, and lies behind that end. The file may be anybody's, so it is read
+    a line at a time. Raises `NotARun` with the line of what is no row, or names what is no run of this
+    campaign.
     """
     rows: dict[tuple[str, int], Row] = {}
-    for number, line in enumerate(lines.splitlines(), start=1):
-        try:
-            row = msgspec.json.decode(line, type=Row)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise NotARun(f"{path}:{number}: {error}") from error
-        if row.run is not None and RUN.fullmatch(row.run) is None:
-            raise NotARun(f"{path}:{number}: {row.run!r} is no run of this campaign")
-        run = row.name, row.seed
-        before = rows.get(run)
-        kept_now = before is not None and before.to_be_kept and row.outcome is before.outcome
-        if before is None or before.again or kept_now:
-            rows.pop(run, None)
-            rows[run] = row
-    return tuple(rows.values())
+    whole = 0
+    with open_regular(path) as file:
+        if os.fstat(file.fileno()).st_size > bytes_max:
+            raise NotARun(f"{path}: larger than {bytes_max} bytes, the most that is read")
+        for number in count(1):
+            line = file.readline(LINE_MAX_BYTES)
+            if not _ended(line, file):
+                break
+            if not line.endswith(b"\n"):
+                sentence = f"longer than {LINE_MAX_BYTES} bytes, the most that a row may have"
+                raise NotARun(f"{path}:{number}: {sentence}")
+            whole += len(line)
+            row = _row(line, f"{path}:{number}")
+            run = row.name, row.seed
+            before = rows.get(run)
+            kept_now = before is not None and before.to_be_kept and row.outcome is before.outcome
+            if before is None or before.again or kept_now:
+                rows.pop(run, None)
+                rows[run] = row
+    return tuple(rows.values()), whole
+
+
+def _ended(line: bytes, file: BinaryIO) -> bool:
+    """Tell whether a line has an end, however far away."""
+    while line and not line.endswith(b"\n"):
+        line = file.readline(LINE_MAX_BYTES)
+    return bool(line)
+
+
+def _row(line: bytes, where: str) -> Row:
+    try:
+        row = msgspec.json.decode(line, type=Row)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise NotARun(f"{where}: {error}") from error
+    if row.run is not None and RUN.fullmatch(row.run) is None:
+        raise NotARun(f"{where}: {row.run[:200]!r} is no run of this campaign")
+    return row
 
 
 class Journal:
@@ -115,10 +141,8 @@ class Journal:
 
     def rows(self) -> tuple[Row, ...]:
         """Return what ended so far, and cut off a line that was being written when all ended."""
-        data = read_bounded(self._path, bytes_max=ROWS_MAX_BYTES)
-        whole = data.rfind(b"\n") + 1
+        rows, whole = read_rows(self._path)
         os.ftruncate(self._descriptor, whole)
-        rows = rows_in(data[:whole], self._path)
         return tuple(row for row in rows if not row.again)  # those are run again
 
     def write(self, row: Row) -> None:

@@ -17,7 +17,7 @@ from checker.formats import FORMATS, WRITABLE, read, unsaid, write
 from harness.outcome import Outcome
 from harness.report.escape import plain
 from harness.store.errors import StoreError
-from harness.store.files import open_new, write_all
+from harness.store.files import write_new
 
 from . import options
 from .reading import TooMuch, history_of
@@ -78,7 +78,7 @@ def convert(
         for note in notes:
             output.story(f"note: {note}")
         return Outcome.PASS
-    _put(Path(target), written)
+    write_new(Path(target), written)
     if as_json:
         said = {"out": target, "from": history.format, "to": to, "operations": len(history)}
         output.json({"outcome": Outcome.PASS, **said, "notes": notes})
@@ -97,15 +97,3 @@ def _by_ending(target: str) -> str:
             f"the ending of {target} is no format that is written: --to {' or --to '.join(WRITABLE)}"
         )
     return ending
-
-
-def _put(path: Path, data: bytes) -> None:
-    """Write a new file, whole or not at all."""
-    descriptor = open_new(path)
-    try:
-        write_all(descriptor, data, path)
-    except BaseException:  # an interruption, too: half a history would pass for one
-        path.unlink(missing_ok=True)
-        raise
-    finally:
-        os.close(descriptor)

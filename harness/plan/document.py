@@ -9,20 +9,17 @@ YAML 1.1 reads the key ``on`` as true.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
 from .errors import PlanError
+from .held import DEPTH_MAX, wrong_with
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 BYTES_MAX: Final = 1 << 20
-DEPTH_MAX: Final = 20
-INT_MIN: Final = -(1 << 63)
-INT_MAX: Final = (1 << 64) - 1
 
 _TAG: Final = "tag:yaml.org,2002:"
 _PLAIN_TAGS: Final = frozenset(f"{_TAG}{kind}" for kind in ("str", "int", "float", "bool", "null"))
@@ -116,7 +113,7 @@ class _Reader:
         for key_node, value_node in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
                 raise PlanError("a key is a word", where=self._at(key_node))
-            key = self._text(key_node.value, key_node)
+            key = self._held(key_node.value, key_node)
             if key in read:
                 raise PlanError(f"the key '{key}' comes twice", where=self._at(key_node))
             inner = f"{path}.{key}" if path else key
@@ -129,22 +126,14 @@ class _Reader:
             value = self._make.construct_object(node)
         except (ValueError, OverflowError) as error:
             raise PlanError(f"'{node.value[:40]}' is no number", where=self._at(node)) from error
-        if isinstance(value, float) and not math.isfinite(value):
-            raise PlanError(f"'{node.value}' is no number to plan with", where=self._at(node))
-        if isinstance(value, int) and not INT_MIN <= value <= INT_MAX:
-            sentence = f"'{node.value[:40]}' is a number of {value.bit_length()} bits, and 64 are taken"
-            raise PlanError(sentence, where=self._at(node))
-        return self._text(value, node) if isinstance(value, str) else value
+        return self._held(value, node)
 
-    def _text(self, value: str, node: yaml.Node) -> str:
-        """Return text that any file can hold: an escape may stand for half of a character."""
-        try:
-            value.encode()
-        except UnicodeEncodeError as error:
-            half = (
-                f"\\u{ord(value[error.start]):04x} is half of a surrogate pair, which no file can hold"
-            )
-            raise PlanError(half, where=self._at(node)) from error
+    def _held(self, value: Any, node: yaml.ScalarNode) -> Any:
+        """Return a scalar that any file can hold."""
+        wrong = wrong_with(value)
+        if wrong is not None:
+            named = "the text" if isinstance(value, str) else f"'{node.value[:40]}'"
+            raise PlanError(f"{named} {wrong}", where=self._at(node))
         return value
 
     def _at(self, node: yaml.Node) -> str:

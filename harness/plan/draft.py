@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
 import msgspec
 
 from nemesis import FAMILIES
+from nemesis.fields import WORDS_MAX, shown
 from targets.catalog import every
+from targets.sim.weather import Weather
 
 from .document import Document, read
 from .errors import PlanError
+from .held import wrong_within
 from .plan import FIELDS
 
 if TYPE_CHECKING:
@@ -88,6 +91,8 @@ def from_options(options: Mapping[str, Any], called: Callable[[str], str] = opti
         if key not in FIELDS:
             raise PlanError(unknown(key, "key", FIELDS))
         where = called(key)
+        if wrong := wrong_within(value):  # a file is looked at as it is read
+            raise PlanError(wrong, where=where)
         checked = _checked(key, value, lambda _path, where=where: where, said="")
         draft[key] = Given(checked, where, option=True)
     return draft
@@ -111,6 +116,9 @@ def _checked(key: str, value: Any, where: Any, *, said: str) -> Any:
         for place, word in enumerate(words):
             if word not in known:
                 raise PlanError(unknown(word, key, known), where=where(f"{key}[{place}]"))
+    if isinstance(checked, Weather) and (crossed := checked.reversed_range):
+        least, most = (f"{key}.{inner} {getattr(checked, inner)}" for inner in crossed)
+        raise PlanError(f"{least} is above {most}", where=where(f"{key}.{crossed[0]}"))
     if isinstance(checked, tuple) and key in _LISTS and len(set(checked)) < len(checked):
         raise PlanError(f"{said}something comes twice", where=where(key))
     return checked
@@ -164,7 +172,7 @@ def _listed(key: str, value: Any) -> Any:
 def unknown(word: object, what: str, known: Iterable[str]) -> str:
     """Return a sentence for a word that is none of those known, with the closest of them."""
     names = list(dict.fromkeys(known))
-    close = difflib.get_close_matches(str(word), names, n=1)
+    close = difflib.get_close_matches(str(word)[:WORDS_MAX], names, n=1)
     there = f"there {'is' if len(names) == 1 else 'are'} {', '.join(names)}"
     hint = f"did you mean '{close[0]}'?" if close else there
-    return f"unknown {what} '{word}'; {hint}"
+    return f"unknown {what} {shown(str(word))}; {hint}"

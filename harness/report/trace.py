@@ -9,13 +9,12 @@ earlier than 0.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from checker.values import shorten, show
-from harness.store.files import open_new, write_all
+from harness.store.files import write_new
 
 from .escape import plain
 from .faults import held, over_ns, phrase
@@ -42,11 +41,7 @@ _FIRST_NODE: Final = 10
 def write(directory: Path, path: Path) -> Path:
     """Write a run's trace as a new file; return its path. Raises `StoreError`."""
     run = load(directory, kept_max=OPERATIONS_MAX, stretch_ns=(0, 1 << 62))
-    descriptor = open_new(path)
-    try:
-        write_all(descriptor, trace_of(run), path)
-    finally:
-        os.close(descriptor)
+    write_new(path, trace_of(run))
     return path
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from harness.campaign.file import of_matrix, saved_matrix
-from harness.campaign.journal import CAMPAIGN, ROWS, ROWS_MAX_BYTES, SUMMARY, rows_in
+from harness.campaign.journal import CAMPAIGN, ROWS, SUMMARY, read_rows
 from harness.campaign.matrix import MatrixError
 from harness.campaign.reckoning import idle_words, reckoned
 from harness.campaign.row import Row, of_entry
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from harness.campaign.reckoning import Reckoning
 
 SUMMARY_MAX_BYTES: Final = 1 << 20
+SHOWN_MAX_BYTES: Final = 64 << 20
+"""A journal of some 200,000 runs. A store has many, and they stay in memory while they are shown."""
 NOT_ENDED: Final = "it has not come to its end: it is under way, or was killed"
 
 
@@ -139,8 +141,7 @@ def _rows(path: Path) -> tuple[Row, ...]:
     """Return the rows of a journal; a last line that was torn is none, and neither is a file to come."""
     if not path.exists():
         return ()
-    data = read_bounded(path, bytes_max=ROWS_MAX_BYTES)
-    return rows_in(data[: data.rfind(b"\n") + 1], path)
+    return read_rows(path, bytes_max=SHOWN_MAX_BYTES)[0]
 
 
 def _said(told: Reckoning) -> Iterator[str]:

@@ -22,6 +22,7 @@ DIRECTORY_MODE: Final = 0o755
 _BAD_NAME: Final = frozenset(
     {errno.ENAMETOOLONG, errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.EINVAL}
 )
+_NO_PLACE: Final = _BAD_NAME | {errno.ENOENT, errno.EISDIR}
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -60,14 +61,25 @@ def no_directory(error: OSError, path: Path) -> StoreError:
     return trouble(error, path)
 
 
+def no_file(error: OSError, path: Path) -> StoreError:
+    """Return why there can be no file that a person named: for the name, or for want of room."""
+    if error.errno in _NO_PLACE:
+        return Refused(f"{path}: {error.strerror}: no file can be made there")
+    return trouble(error, path)
+
+
 def open_new(path: Path) -> int:
     """Open a new file for writing; its descriptor is the caller's to close."""
     try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(path, flags, FILE_MODE)
-        os.fchmod(descriptor, FILE_MODE)
+        return _open_new(path)
     except OSError as error:
         raise trouble(error, path) from error
+
+
+def _open_new(path: Path) -> int:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(path, flags, FILE_MODE)
+    os.fchmod(descriptor, FILE_MODE)
     return descriptor
 
 
@@ -79,6 +91,21 @@ def write_all(descriptor: int, data: bytes | bytearray, path: Path) -> None:
             left = left[os.write(descriptor, left) :]
     except OSError as error:
         raise trouble(error, path) from error
+
+
+def write_new(path: Path, data: bytes) -> None:
+    """Write a new file that a person named, whole or not at all; `Refused` of a name that is none."""
+    try:
+        descriptor = _open_new(path)
+    except OSError as error:
+        raise no_file(error, path) from error
+    try:
+        write_all(descriptor, data, path)
+    except BaseException:  # an interruption, too: half of it would pass for all
+        path.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(descriptor)
 
 
 def write_atomic(path: Path, data: bytes) -> None:

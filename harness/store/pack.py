@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import msgspec
 
 from .errors import NotARun, Refused, StoreError
-from .files import FILE_MODE, list_real, open_regular, trouble
+from .files import FILE_MODE, list_real, no_file, open_regular
 from .packing import (
     BY_NODE,
     CHUNK_BYTES,
@@ -64,7 +64,7 @@ def pack(run: RunDir, file: Path, *, environment: bytes) -> Manifest:
     except OSError as error:
         with contextlib.suppress(OSError):
             beside.unlink(missing_ok=True)
-        raise trouble(error, file) from error
+        raise no_file(error, file) from error
     except BaseException:
         beside.unlink(missing_ok=True)
         raise

@@ -52,6 +52,15 @@ class Weather(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     timer_late_max_ns: Ns = 200_000
     shuffle: bool = False
 
+    @property
+    def reversed_range(self) -> tuple[str, str] | None:
+        """The two keys of a range whose least is above its most, None if there is no such range."""
+        for least in self.__struct_fields__:
+            most = least.replace("_min_", "_max_")
+            if getattr(self, least) > getattr(self, most):
+                return least, most
+        return None
+
 
 STILL = Weather(
     latency_min_ns=500_000,

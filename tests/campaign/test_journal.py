@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from harness.campaign.journal import ROWS, Journal, fresh
+from harness.campaign.journal import LINE_MAX_BYTES, ROWS, Journal, fresh
 from harness.campaign.row import Row
 from harness.outcome import Outcome
 from harness.store.errors import NotARun, Refused, StoreFull
@@ -61,6 +61,19 @@ def test_a_broken_line_in_the_middle_is_named(tmp_path: Path) -> None:
     path = tmp_path / ROWS
     path.write_bytes(b'{"name": 3}\n' + path.read_bytes())
     with pytest.raises(NotARun, match=r"rows.jsonl:1: "):
+        seeds(tmp_path)
+
+
+def test_a_journal_is_read_a_line_at_a_time_and_no_line_is_endless(tmp_path: Path) -> None:
+    write(tmp_path, row(0))
+    path = tmp_path / ROWS
+    endless = b" " * LINE_MAX_BYTES
+    whole = path.read_bytes()
+    path.write_bytes(whole + endless)  # torn: nobody ended it
+    assert seeds(tmp_path) == [0]
+    assert path.read_bytes() == whole
+    path.write_bytes(whole + endless + whole)
+    with pytest.raises(NotARun, match=r"rows.jsonl:2: longer than 1048576 bytes"):
         seeds(tmp_path)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,7 +131,7 @@ def test_what_is_malformed_is_refused_with_its_line_and_leaves_no_file(lantern: 
 
 def test_a_full_disk_leaves_no_half_of_a_history(lantern: Lantern, ours: str) -> None:
     patch = (
-        "from harness.cli import convert as module\n"
+        "from harness.store import files as module\n"
         "from harness.store.errors import StoreFull\n"
         "def full(descriptor, data, path):\n"
         "    import os\n    os.write(descriptor, data[:9])\n    raise StoreFull('no room')\n"
@@ -140,6 +141,16 @@ def test_a_full_disk_leaves_no_half_of_a_history(lantern: Lantern, ours: str) ->
     assert done.returncode == 6
     assert b"no room" in done.stderr
     assert not (lantern.place / "h.edn").exists()
+
+
+@pytest.mark.parametrize("name", ["none/h.edn", "ours.jsonl/h.edn", "h" * 260 + ".edn"])
+def test_a_name_that_no_file_can_have_is_bad_input(lantern: Lantern, ours: str, name: str) -> None:
+    shutil.copyfile(lantern.place / ours, lantern.place / "ours.jsonl")
+    done = lantern("convert", ours, name)
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"Error: ")
+    assert done.stderr.endswith(b": no file can be made there\n")
+    assert len(done.stderr.splitlines()) == 1
 
 
 def as_json(value: Any) -> Any:

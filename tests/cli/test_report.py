@@ -47,6 +47,20 @@ def test_a_trace_is_a_new_file(lantern: Lantern, run_dir: str) -> None:
     assert b"trace.json is there already; nothing was written" in again.stderr
 
 
+@pytest.mark.parametrize("verb", ["report --trace", "pack"])
+@pytest.mark.parametrize("name", ["none/new", "made/plan.yaml/new", "n" * 260])
+def test_a_name_that_no_file_can_have_is_bad_input(
+    lantern: Lantern, run_dir: str, verb: str, name: str
+) -> None:
+    verb, *option = verb.split()
+    before = sorted(lantern.place.rglob("*"))
+    done = lantern(verb, run_dir, *option, name)
+    assert done.returncode == 2
+    assert done.stderr.endswith(b": no file can be made there\n")
+    assert len(done.stderr.splitlines()) == 1
+    assert sorted(lantern.place.rglob("*")) == before
+
+
 @pytest.mark.parametrize("arguments", [("nowhere",), (".",), ("nowhere", "--trace", "x.json")])
 def test_what_is_no_run_is_refused(lantern: Lantern, arguments: tuple[str, ...]) -> None:
     done = lantern("report", *arguments)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from harness.plan.document import BYTES_MAX, DEPTH_MAX, read
+from harness.plan.document import BYTES_MAX, read
 from harness.plan.errors import PlanError
+from harness.plan.held import DEPTH_MAX
 
 
 def value(text: str) -> object:

@@ -137,7 +137,8 @@ def test_the_ranges_of_weather_are_what_is_taken() -> None:
         most = suspended if name == "suspend_ppm" else ns if name.endswith("_ns") else ppm
         if name in {"torn", "shuffle"}:
             continue
-        assert accepted("weather", {name: most}), name
+        upwards = {name: most, name.replace("_min_", "_max_"): most}
+        assert accepted("weather", upwards), name
         assert not accepted("weather", {name: most + 1}), name
         assert not accepted("weather", {name: -1}), name
 
@@ -146,6 +147,10 @@ def test_numbers_that_do_not_fit_each_other_are_refused_as_the_page_says() -> No
     cases: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
         ({"clients": 5}, {"clients": 6}),
         ({"voters": 4}, {"voters": 3}),
+        (
+            {"on": "sim", "weather": {"latency_min_ns": 600_001}},
+            {"on": "sim", "weather": {"latency_min_ns": 600_000}},
+        ),
         (
             {"heartbeat_ns": 294_920_635},
             {"heartbeat_ns": 294_920_634},

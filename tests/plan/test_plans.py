@@ -12,6 +12,7 @@ from harness.campaign.swarm import swarm_plan
 from harness.plan import Plan, PlanError, ScheduleFrom, moved, plan_from
 from harness.plan.draft import unknown
 from harness.plan.dump import dump
+from harness.plan.plan import FIELDS
 from nemesis import aimed
 from nemesis import dump as dump_schedule
 from targets.catalog import SYSTEMS
@@ -234,6 +235,63 @@ def test_weather_is_of_the_simulator(tmp_path: Path) -> None:
     file = written(tmp_path, "on: sim\nweather:\n  loss_ppm: 1000\n")
     assert plan_from(file, {}).weather.loss_ppm == 1000
     assert "weather is for runs on sim" in refused(file, {"on": "docker"})
+
+
+@pytest.mark.parametrize(
+    ("weather", "sentence"),
+    [
+        (
+            "latency_min_ns: 7000\n  latency_max_ns: 6999",
+            "latency_min_ns 7000 is above {}latency_max_ns 6999",
+        ),
+        ("sync_min_ns: 400001", "sync_min_ns 400001 is above {}sync_max_ns 400000"),
+        ("loss_ppm: 1\n  sync_max_ns: 0", "sync_min_ns 100000 is above {}sync_max_ns 0"),
+    ],
+)
+def test_a_range_that_ends_before_it_begins_is_refused(
+    tmp_path: Path, weather: str, sentence: str
+) -> None:
+    file = written(tmp_path, f"on: sim\nweather:\n  {weather}\n")
+    line = 3 if f"{sentence.split(maxsplit=1)[0]}:" in weather else 2
+    assert refused(file, {}) == f"{file}:{line}: weather.{sentence.format('weather.')}"
+
+
+@pytest.mark.parametrize("key", FIELDS)
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        pytest.param(value, sentence, id=sentence)
+        for value, sentence in (
+            (10**400, "it is a number of 1329 bits, and 64 are taken"),
+            (-(10**5000), "it is a number of 16610 bits, and 64 are taken"),
+            (float("nan"), "it is no number to plan with"),
+            ("\ud800", "it holds .*half of a surrogate pair"),
+            ([{"at": 10**400}], "a number of 1329 bits, and 64 are taken"),
+            ({"deep": [float("-inf")]}, "no number to plan with"),
+            ({1: 2}, "a key is a word"),
+            ([b"x"], "a value of type bytes is not taken"),
+        )
+    ],
+)
+def test_what_no_file_can_hold_is_refused_by_its_key_whoever_hands_it_in(
+    key: str, value: object, sentence: str
+) -> None:
+    with pytest.raises(PlanError, match=f"^{key}: .*{sentence}"):
+        plan_from(None, {key: value}, called=str)
+
+
+def test_a_list_that_holds_itself_is_refused() -> None:
+    endless: list[object] = []
+    endless.append(endless)
+    with pytest.raises(PlanError, match=r"schedule: it is nested deeper than 20"):
+        plan_from(None, {"schedule": endless}, called=str)
+
+
+def test_a_word_that_nobody_knows_is_shown_on_one_line_and_not_at_length() -> None:
+    with pytest.raises(PlanError) as error:
+        plan_from(None, {"target": "a\n" * 300_000}, called=str)
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 500
 
 
 def test_a_run_that_is_replayed_elsewhere_leaves_its_old_places_ways_behind(tmp_path: Path) -> None:

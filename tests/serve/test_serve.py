@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import re
+import tracemalloc
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -16,6 +17,7 @@ from harness.campaign.journal import Journal
 from harness.plan import plan_from
 from harness.run.run import run
 from harness.serve import app
+from harness.serve.campaigns import SHOWN_MAX_BYTES
 from harness.serve.compare import compared
 from harness.serve.shelf import Shelf
 
@@ -413,6 +415,18 @@ def test_a_line_that_is_no_row_is_told_and_nothing_is_counted(tmp_path: Path) ->
         assert "no verdict" in text
         assert "0 not as expected" not in text
         assert 'class="good"' not in text
+
+
+def test_a_journal_too_large_to_be_shown_is_told_and_not_held(tmp_path: Path) -> None:
+    a_campaign(tmp_path, [FOUND, CONTROL], {"outcome": "pass"})
+    os.truncate(tmp_path / "campaigns" / "one" / "rows.jsonl", SHOWN_MAX_BYTES + 1)
+    tracemalloc.start()
+    text = get(tmp_path, "/campaign", "name=campaigns/one").text
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert "larger than 67108864 bytes, the most that is read" in text
+    assert "no verdict" in text
+    assert peak_bytes < SHOWN_MAX_BYTES / 4
 
 
 def test_a_run_that_was_cut_short_and_made_again_is_one_row(tmp_path: Path) -> None:
