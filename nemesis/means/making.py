@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from targets.cluster import Cluster
 
-    from .common import Statuses
+    from .common import Means, Statuses
 
 log = logging.getLogger(__name__)
 
@@ -118,11 +118,25 @@ async def _heal(
     if isinstance(fault, LinksFault):
         return links.heal(cluster, fault, peers=peers)
     means = MEANS[type(fault)]
-    for node in fault.nodes:
+    await _undone(cluster, fault, means)
+    return await means.healed(cluster, fault, boots)
+
+
+async def _undone(cluster: Cluster, fault: NodesFault, means: Means) -> None:
+    """Undo a fault on all its nodes at once, each to its end; raise what the first that failed did.
+
+    One after the other would be wrong: many a system's node answers nobody before a majority is there,
+    so of a majority that is started again the first would wait for those that are behind it.
+    """
+
+    async def undo(node: str) -> None:
         call = means.undo(cluster, fault, node)
         if call is not None:
             await call
-    return await means.healed(cluster, fault, boots)
+
+    for ended in await asyncio.gather(*map(undo, fault.nodes), return_exceptions=True):
+        if ended is not None:
+            raise ended
 
 
 async def _bounded(attempt: Coroutine[Any, Any, Verification], deadline_s: float) -> Verification:

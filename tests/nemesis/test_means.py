@@ -336,6 +336,43 @@ def test_a_restart_is_proved_by_the_boot_count(cluster: FakeCluster) -> None:
     assert cluster.calls.count("restart n1") == 1
 
 
+def test_a_majority_is_started_again_at_once_for_no_node_may_answer_before_it_is_there(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run() -> Verification:
+        at_work = asyncio.Barrier(3)
+        restart = cluster.restart
+
+        async def restart_with_the_others(node: str) -> None:
+            await at_work.wait()
+            await restart(node)
+
+        monkeypatch.setattr(cluster, "restart", restart_with_the_others)
+        killed = Kill(("n1", "n2", "n3"))
+        await means.inject(cluster, killed)
+        async with asyncio.timeout(1):
+            return await means.heal(cluster, killed)
+
+    assert asyncio.run(run()).standing is Standing.INSTALLED
+
+
+def test_one_node_that_does_not_come_back_keeps_none_of_the_others(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(making, "HEAL_TRIES", 1)
+
+    async def run() -> Verification:
+        killed = Kill(("n1", "n2", "n3"))
+        await means.inject(cluster, killed)
+        cluster.broken["restart"] = 1
+        return await means.heal(cluster, killed)
+
+    found = asyncio.run(run())
+    assert found.standing is Standing.UNKNOWN
+    states = [cluster.state(node) for node in cluster.nodes]
+    assert states == [ProcessState.GONE, ProcessState.RUNNING, ProcessState.RUNNING]
+
+
 def test_a_node_that_counts_no_more_boots_came_back_without_its_data(cluster: FakeCluster) -> None:
     run(means.inject(cluster, Kill(("n1",))))
     found = run(means.heal(cluster, Kill(("n1",)), boots={"n1": 2}))
