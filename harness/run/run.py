@@ -94,6 +94,7 @@ def run(
         directory.release_reserve()
         directory.cap_logs()
         _save(directory, course)
+        course.seen.interrupted = course.seen.interrupted or stop.noted()
         if stop.count > 1:
             say(f"healed; {UNCHECKED}")
             course.seen.notes.append(UNCHECKED)
@@ -121,6 +122,8 @@ class Course:
         loop = asyncio.get_running_loop()
         stopped = asyncio.Event()
         self._stop.wake = lambda: loop.call_soon_threadsafe(stopped.set)
+        if self._stop.count:
+            stopped.set()
         lack = lacking_descriptors(self.plan)
         if lack is not None:
             self.seen.failures.append(lack)

@@ -159,6 +159,7 @@ def run_simulated(
         _write(directory, recording)
     except StoreError as error:
         seen.failures.append(str(error))
+    seen.interrupted = seen.interrupted or stop.noted()
     hearing = Hearing(plan, seen)
     if stop.count > 1:
         say(UNCHECKED)

@@ -23,11 +23,13 @@ UNCHECKED: Final = "nothing was checked, as asked"
 class Stop:
     """Takes signals for as long as it is entered, and restores what was there before.
 
-    ``wake`` is called at each; without one a signal is only counted, and whoever comes next looks.
+    ``wake`` is called at each; without one a signal is only counted, and whoever comes next looks: with
+    `noted`, or by `giving_up`, which takes up all that nobody has. None is lost between two phases.
     """
 
     def __init__(self) -> None:
         self.count = 0
+        self._heard = 0
         self.name = ""
         self.wake: Callable[[], object] | None = None
         self._before: dict[signal.Signals, Any] = {}
@@ -44,7 +46,13 @@ class Stop:
         self.count += 1
         self.name = signal.Signals(number).name
         if self.wake is not None:
+            self._heard += 1
             self.wake()
+
+    def noted(self) -> str | None:
+        """Return the name of the last signal, None if none has come; those until now are taken up."""
+        self._heard = self.count
+        return self.name if self._heard else None
 
     @contextmanager
     def giving_up(self, first: Callable[[], bool]) -> Iterator[None]:
@@ -60,6 +68,9 @@ class Stop:
 
         try:
             self.wake = give_up
+            while self._heard < self.count:
+                self._heard += 1
+                give_up()
             yield
         finally:
             self.wake = None

@@ -152,7 +152,7 @@ def test_a_store_that_cannot_be_written_is_a_harness_failure(lantern: Lantern) -
 @processes
 def test_a_full_disk_ends_the_run_and_is_never_a_violation(lantern: Lantern, tmp_path: Path) -> None:
     quiet = " ".join(QUIET)
-    done = lantern.shell(f"ulimit -f 5000; $LANTERN {quiet} --rate 0 --time 20 --out full --json")
+    done = lantern.shell(f"ulimit -f 4200; $LANTERN {quiet} --rate 0 --time 45 --out full --json")
     said = one_object(done.stdout)
     assert (done.returncode, said["outcome"]) == (6, "harness-failure"), said
     assert said["operations"] > 0

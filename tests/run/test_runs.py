@@ -542,6 +542,33 @@ def test_a_stop_that_fails_too_comes_after_why_the_start_did(
     assert "n1 does not die" in said
 
 
+@pytest.mark.parametrize("phase", ["nodes", "load", "done", "checking"])
+def test_no_signal_is_lost_between_two_phases(cluster: FakeCluster, tmp_path: Path, phase: str) -> None:
+    story: list[str] = []
+    result = run(
+        plan(),
+        store_dir=tmp_path / "runs",
+        cluster_of=lambda *_: cluster,
+        say=signal_when(story, phase, signal.SIGINT),
+    )
+    assert result.outcome is Outcome.INTERRUPTED
+    assert "SIGINT" in str(result.reason)
+
+
+def test_a_signal_while_the_cluster_stops_is_no_pass(cluster: FakeCluster, tmp_path: Path) -> None:
+    real = cluster.stop
+
+    async def stop() -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        await real()
+
+    cluster.stop = stop  # type: ignore[method-assign]
+    result = go(cluster, plan(), tmp_path)
+    assert result.outcome is Outcome.INTERRUPTED
+    assert result.reason == "SIGTERM"
+    assert result.json["exercised"] is not None  # one that came during the load leaves it checked, too
+
+
 def test_a_signal_while_checking_gives_the_check_up(
     cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
