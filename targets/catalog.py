@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from .host.heal import Healed
-    from .target import Target
+    from .target import Mode, Target
 
 SYSTEMS: Final = {
     "leasekv": "targets.leasekv.target:LEASEKV",
@@ -22,6 +22,9 @@ SYSTEMS: Final = {
     "etcd-current": "targets.etcd.target:ETCD_CURRENT",
 }
 OWN: Final = "targets.attach.target:Attached"
+UNRUN: Final = "targets.attach.target:Unrun"
+
+UNREAD: Final = "a read mode of a file that was not run"
 
 DEFAULT: Final = next(iter(SYSTEMS))
 """What is tested if nobody says what."""
@@ -47,6 +50,21 @@ def find(name: str) -> Target:
     if is_file(name):
         return cast("Target", resolve_name(OWN)(name))
     return cast("Target", resolve_name(SYSTEMS[name]))
+
+
+def unrun(name: str, policy: str) -> Target:
+    """Return as much of a target as judges need, and whoever shows a run: nobody's file is run for it.
+
+    Of a file ``policy`` is taken for a read mode: of all that it may have, nothing else is known.
+    """
+    if is_file(name):
+        return cast("Target", resolve_name(UNRUN)(name, {policy: UNREAD}))
+    return find(name)
+
+
+def mode(name: str, policy: str) -> Mode:
+    """Return what a run of a target under a policy is judged by; nobody's file is run for it."""
+    return unrun(name, policy).modes[policy]
 
 
 def every() -> tuple[Target, ...]:

@@ -166,7 +166,7 @@ class Campaign:
         held: Job | None = None
         alone = False
         while True:
-            while len(flying) < workers.room and not alone:
+            while len(flying) < self._room(workers) and not alone:
                 held = held or self._next()
                 if held is None or (self._alone(held) and flying):
                     break
@@ -180,6 +180,13 @@ class Campaign:
                 flying.discard((job.entry.name, job.seed))
                 self._ended(job, row)
             alone = alone and bool(flying)
+
+    def _room(self, workers: Workers) -> int:
+        """Return how many runs may be handed out.
+
+        Under a budget none waits for a worker: it would begin after the budget is over, and out of turn.
+        """
+        return workers.room if self._wanted.budget_s is None else workers.hands
 
     def _next(self) -> Job | None:
         """Return the next run, None if there is none or no time for it."""

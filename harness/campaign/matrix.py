@@ -24,6 +24,7 @@ from harness.outcome import Outcome
 from harness.plan import FIELDS
 from harness.plan.draft import unknown
 from harness.plan.plan import SEED_END
+from harness.report.rulebook import SAYS
 
 from .entries import Drawn, Entry, Many, Seed, Seeds
 
@@ -41,9 +42,10 @@ PLAIN_AXES: Final = frozenset({"target", "policy", "mistake", "faults", "on"})
 NO_AXES: Final = frozenset({"schema", "name", "seed", "schedule_from"})
 """Keys of a plan that a campaign decides."""
 
-RULE: Final = re.compile(r"[A-Z][0-9]{1,2}")
+RULE: Final = re.compile("|".join(SAYS))
+"""The rules that there are: one that is misspelt would be known to nobody."""
 
-Rule = Annotated[str, msgspec.Meta(pattern=rf"^{RULE.pattern}\Z")]
+Rule = Annotated[str, msgspec.Meta(pattern=rf"^(?:{RULE.pattern})\Z")]
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+=/-]*\Z", max_length=200)]
 When = Annotated[dict[str, Any], msgspec.Meta(min_length=1)]
 Expected = Literal["pass", "violation", "not-exercised", "unknown"]

@@ -41,9 +41,14 @@ class Scheduler:
         self._gone: Gone | None = None
 
     @property
+    def hands(self) -> int:
+        """How many runs can be under way: one in each thread there is."""
+        return max(1, self._presence.threads)
+
+    @property
     def room(self) -> int:
         """How many runs may be under way or waiting: some for each thread there is."""
-        return AHEAD * max(1, self._presence.threads)
+        return AHEAD * self.hands
 
     def start(self, job: Job) -> None:
         """Give a run to the scheduler."""

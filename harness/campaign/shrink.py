@@ -23,6 +23,7 @@ from harness.plan import is_plan
 from harness.plan.plan import Plan, ScheduleFrom
 from harness.run.judge import Judgement
 from harness.run.simulate import Recording, judge_recording, simulate
+from harness.words import many
 from nemesis.schedule import For, Span, Step
 from targets.clock import MS
 
@@ -67,6 +68,10 @@ class Best(msgspec.Struct, frozen=True):
 
 class NotReproduced(Exception):  # noqa: N818 - an answer, not a failure
     """The plan shows no violation in virtual time; the message says what it showed."""
+
+
+class Undecided(NotReproduced):
+    """Nor is it known that it shows none, for there was no time; the message says what it showed."""
 
 
 def shrink(
@@ -162,10 +167,11 @@ class Shrinking:
     @property
     def _so_far(self) -> str:
         if self._time_ns:
-            left = f"{len(self._steps)} faults, {len(self._operations)} operations"
+            operations = many(len(self._operations), "operation")
+            left = f"{many(len(self._steps), 'fault')}, {operations}"
         else:
-            left = f"{self.plan.time_s:.2f} s of load, {self.plan.nodes} nodes"
-        return f"{self._tries:4d} runs: {left}"
+            left = f"{self.plan.time_s:.2f} s of load, {many(self.plan.nodes, 'node')}"
+        return f"{many(self._tries, 'run'):>9}: {left}"
 
     def until_minimal(self) -> None:
         """Do all there is to do, over again, until a whole round of it changes nothing."""

@@ -22,11 +22,12 @@ from harness.plan import is_plan
 from harness.plan.plan import Plan, ScheduleFrom
 from harness.plan.schedules import dumped, of_plan
 from harness.store.errors import StoreError
+from harness.words import many
 from nemesis import Episode, Schedule
 
 from .rate import Known, Question, Rate
 from .reduce import reduced
-from .shrink import INTERRUPTED, NotReproduced, fingerprint
+from .shrink import INTERRUPTED, NotReproduced, Undecided, fingerprint
 from .smaller import lower_rates, simpler_load
 
 if TYPE_CHECKING:
@@ -87,7 +88,8 @@ def shrink_real(
 
     ``attempt`` runs a plan; it raises `Stopped` (or KeyboardInterrupt) where no more is to be run. Of a
     run that is not needed any more ``drop`` is told. A disk without room for the next run ends it with
-    what was found. Raises `NotReproduced` if ``plan`` shows nothing.
+    what was found. Raises `NotReproduced` if ``plan`` shows nothing,
+    and `Undecided` if that is not known when no more is to be run.
     """
     shrinking = _Shrinking(msgspec.structs.replace(plan, name="minimal"), attempt, drop, say)
     try:
@@ -148,11 +150,13 @@ class _Shrinking:
             try:
                 tried = self._run(self.plan)
             except Stopped as why:
-                raise NotReproduced(f"{why} when it had been shown in {rate}") from why
+                if shown is not None:
+                    self._drop(shown)
+                raise Undecided(f"{why} when it had been shown in {rate}") from why
             rate = rate.and_then(showed=self._shows(tried))
             shown = self._newer(shown, tried)
         self._shown = shown
-        self._say(f"{self._tries:4d} runs: as it is, {rate}")
+        self._say(f"{many(self._tries, 'run'):>9}: as it is, {rate}")
         return rate
 
     def _shows(self, tried: Try) -> bool:
@@ -241,8 +245,8 @@ class _Shrinking:
         episodes = of_plan(self.plan).episodes
         steps = sum(len(episode.steps) for episode in episodes)
         self._say(
-            f"{self._tries:4d} runs: {what}: {self.plan.time_s:.1f} s of load,"
-            f" {len(episodes)} episodes of {steps} steps, {self._rate}"
+            f"{many(self._tries, 'run'):>9}: {what}: {self.plan.time_s:.1f} s of load,"
+            f" {many(len(episodes), 'episode')} of {many(steps, 'step')}, {self._rate}"
         )
 
     def _try_episodes(self, episodes: tuple[Episode, ...]) -> bool:

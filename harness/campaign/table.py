@@ -11,6 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from harness.report.escape import plain, whole
+from harness.words import many
 
 from .reckoning import idle_words
 from .surprises import lines
@@ -46,7 +47,7 @@ def table(
 ) -> Iterator[str]:
     """Yield the lines of the table and its summary; ``planted`` has the mistakes by their names here."""
     yield from _tables(rows, planted or {})
-    yield f"{summary['outcome']}: {summary['runs']} runs in {summary['seconds']:.0f} s"
+    yield f"{summary['outcome']}: {many(summary['runs'], 'run')} in {summary['seconds']:.0f} s"
     yield from ("not as expected:", *(f"  {line}" for line in lines(unexpected))) if unexpected else ()
     if summary["reason"]:
         yield f"ended early: {plain(summary['reason'])}"
@@ -59,7 +60,7 @@ def table(
         why = "" if summary["reason"] else f"{over}, and "
         yield f"{why}nothing was run of {', '.join(summary['not_run'])}"
     if summary["known"]:
-        yield f"known: {summary['known']} violation{'s' if summary['known'] > 1 else ''}"
+        yield f"known: {many(summary['known'], 'violation')}"
     if summary["known_unseen"]:
         yield f"known and not seen: {', '.join(summary['known_unseen'])}"
     if summary["simulated_per_cpu_second"] is not None:

@@ -9,6 +9,7 @@ from checker.values import show
 from harness import program
 from harness.report.escape import plain
 from harness.report.faults import name_of, shape_of
+from harness.words import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +26,8 @@ def told(found: Shrunk, directory: str) -> Iterator[str]:
     load_ns = recording.seen.load_ns
     origin_ns = 0 if load_ns is None else load_ns[0]
     how = found.stopped or "minimal"
-    yield f"{how} after {found.tries} runs: {found.faults} faults, {found.operations} operations"
+    left = f"{many(found.faults, 'fault')}, {many(found.operations, 'operation')}"
+    yield f"{how} after {many(found.tries, 'run')}: {left}"
     lines = [(fault.asked_ns, _fault(fault)) for fault in recording.record.faults]
     lines += [
         (event.time_ns - origin_ns, _operation(event))

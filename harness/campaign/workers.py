@@ -43,6 +43,10 @@ class Workers(Protocol):
     """Those who make runs."""
 
     @property
+    def hands(self) -> int:
+        """How many runs can be under way at a time."""
+
+    @property
     def room(self) -> int:
         """How many runs may be under way or waiting at a time."""
 
@@ -62,7 +66,7 @@ class Workers(Protocol):
 class Here:
     """This process, one run at a time; a signal is the run's own to take."""
 
-    room = 1
+    hands = room = 1
 
     def __init__(self, store: Path) -> None:
         self._store = str(store)
@@ -89,6 +93,7 @@ class Cores:
     """Processes of this host, a fresh interpreter each."""
 
     def __init__(self, store: Path, jobs: int) -> None:
+        self.hands = jobs
         self.room = AHEAD * jobs
         self._store = str(store)
         self._jobs = jobs

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from harness.report.escape import plain
+from harness.words import many
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -55,10 +56,12 @@ def _share(told: campaign.Progress) -> tuple[float, float | None]:
 
 def told_in_words(told: campaign.Progress) -> str:
     """Return how far it is."""
-    most = "" if told.runs_max is None else f" of at most {told.runs_max}"
+    runs = many(told.runs, "run")
+    if told.runs_max is not None:
+        runs = f"{told.runs} of at most {many(told.runs_max, 'run')}"
     found = f", {told.found} of {told.sought} found" if told.sought else ""
     wrong = f", {told.unexpected} unexpected" if told.unexpected else ""
-    return f"{told.runs}{most} runs{found}{wrong}"
+    return f"{runs}{found}{wrong}"
 
 
 def now_and_then(say: Say) -> Say:

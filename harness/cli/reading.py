@@ -34,10 +34,13 @@ class TooMuch(Exception):  # noqa: N818 - an answer: the verdict is unknown
 def history_of(path: str, *, bytes_max: int) -> tuple[bytes, str]:
     """Return the history that ``path`` means, and its name: a regular file, ``-``, a run directory's.
 
+    A run that ended before its load began has none, which is an empty one: plan and verdict tell of it.
     Raises `TooMuch`, OSError, and `StoreError` for a pipe, a device, and a directory that is no run's.
     """
     if path != "-" and Path(path).is_dir():
         run = existing(Path(path))
+        if not os.path.lexists(run.history) and any(map(os.path.lexists, (run.plan, run.verdict))):
+            return b"", str(run.history)
         if run.history.is_file() and run.history.stat().st_size > bytes_max:
             raise _too_large(str(run.history), bytes_max)
         return run.read_history(), str(run.history)

@@ -10,7 +10,7 @@ import click
 
 from harness import program
 from harness.campaign.rate import as_json as rate_json
-from harness.campaign.shrink import BUDGET_OVER, INTERRUPTED, NotReproduced, shrink
+from harness.campaign.shrink import BUDGET_OVER, INTERRUPTED, NotReproduced, Undecided, shrink
 from harness.campaign.shrink_real import ShrunkReal, Stopped, Try, shrink_real
 from harness.campaign.telling import told
 from harness.outcome import Outcome
@@ -24,6 +24,8 @@ from harness.store import rundir
 from harness.store.errors import NotARun, StoreError
 from harness.store.rundir import RunDir
 from harness.times import seconds_of
+from harness.words import many
+from targets.catalog import find
 from targets.target import Place
 
 from . import options
@@ -70,13 +72,14 @@ def shrink_(
 
     In virtual time (the default) one run tells. On processes and in containers the plan is run until it
     is known how often it fails, and so is every shorter one. Ends in 7 when the plan in RUN_DIR does not
-    fail there, and in 130 when it is interrupted: the smallest run found until then is kept.
+    fail there, in 3 when the budget is over before that is known, and in 130 when it is interrupted: the
+    smallest run found until then is kept.
     """
     if budget is not None and on == Place.SIM:
         raise click.UsageError("--budget is for runs that take their time: name where, --on local, say")
     try:
         trusted = Trust.TRUSTED if trust else Trust.STRANGER
-        plan = plan_from(rundir.existing(run_dir).plan, moved(on), trust=trusted)
+        plan = _plan(rundir.existing(run_dir), on, trusted)
         rundir.require_place(store=options.STORE, out=out)
         if on == Place.SIM:
             return _simulated(output, plan, out=out, as_json=as_json)
@@ -87,22 +90,37 @@ def shrink_(
         return _not_reproduced(output, error, run_dir, on=on, as_json=as_json)
 
 
+def _plan(run: RunDir, on: str, trusted: Trust) -> Plan:
+    """Return the plan to be shrunk, put where it is tried; one that cannot be there may be elsewhere."""
+    try:
+        return plan_from(run.plan, moved(on), trust=trusted)
+    except PlanError as error:
+        saved = plan_from(run.plan, {}, trust=trusted)
+        if on in find(saved.target).places:
+            raise
+        raise PlanError(f"{error}: say `--on {saved.on}`") from error
+
+
 def _not_reproduced(
     output: Output, error: NotReproduced, run_dir: Path, *, on: str, as_json: bool
 ) -> Outcome:
     """Say that nothing was shown, and what may help; nothing does if the run had not failed."""
+    undecided = isinstance(error, Undecided)
+    outcome = Outcome.UNKNOWN if undecided else Outcome.EXPECTATION_MISSED
     try:
         ended = RunDir(run_dir).read_verdict().get("outcome")
     except NotARun:
         ended = None
     if as_json:
-        output.json({"outcome": Outcome.EXPECTATION_MISSED.value, "reason": str(error)})
+        output.json({"outcome": outcome.value, "reason": str(error)})
+    elif undecided:
+        output.result([f"not decided: {plain(error)}"])
     elif ended not in {None, Outcome.VIOLATION.value}:
         output.result([f"nothing to shrink: the run ended as {plain(ended)}; {plain(error)}"])
     else:
         advice = "; --on local tries it on processes" if on == Place.SIM else ""
         output.result([f"not reproduced: {plain(error)}{advice}"])
-    return Outcome.EXPECTATION_MISSED
+    return outcome
 
 
 def _simulated(output: Output, plan: Plan, *, out: Path | None, as_json: bool) -> Outcome:
@@ -226,9 +244,10 @@ def _as_json(found: ShrunkReal) -> dict[str, Any]:
 def _lines(found: ShrunkReal, directory: Path, again: str) -> list[str]:
     how = "minimal" if found.stopped is None else found.stopped
     plan = found.plan
-    schedule = f"{len(plan.schedule)} episodes of {found.steps} steps"
+    schedule = f"{many(len(plan.schedule), 'episode')} of {many(found.steps, 'step')}"
+    left = f"{plan.time_s:g} s of load, {many(plan.keys, 'key')}, {schedule}"
     return [
-        f"{how} after {found.tries} runs: {plan.time_s:g} s of load, {plan.keys} keys, {schedule}",
+        f"{how} after {many(found.tries, 'run')}: {left}",
         f"shows it in {found.rate}; as it was, in {found.before}",
         plain(found.shown.reason or ""),
         f"run     {plain(directory)}",

@@ -35,9 +35,11 @@ class Trust(StrEnum):
 
     One's *own* may name containers and compose files, but no code. One that lies in a run directory may
     be a *stranger's* and names nothing here; what an option names is another matter. ``--trust`` lifts
-    both.
+    both. To *look* at a plan, nothing that it names is needed: such a plan is judged by, or shown, and
+    never run.
     """
 
+    LOOK = "look"
     OWN = "own"
     STRANGER = "stranger"
     TRUSTED = "trusted"

@@ -19,7 +19,7 @@ import msgspec
 
 from nemesis import aimed
 from nemesis.schedule import ScheduleError
-from targets.catalog import DEFAULT, SYSTEMS, find, is_file
+from targets.catalog import DEFAULT, SYSTEMS, find, is_file, unrun
 from targets.clock import SECOND
 from targets.cluster import ClockMode, TargetError
 from targets.target import TAKEN_BY_SOME, UnfitError
@@ -54,7 +54,7 @@ def resolve(
     draft = _without_stale_schedule(draft)
     values: dict[str, Any] = {key: given.value for key, given in draft.items()}
     values.setdefault("seed", fresh_seed)
-    target = _target(draft)
+    target = _target(draft, trust)
     mistakes = _mistakes(target, values.get("mistake", ()), draft)
     for mistake in mistakes:
         _bring(mistake, values, draft)
@@ -78,12 +78,12 @@ def resolve(
 
 def _trusted(draft: Mapping[str, Given], trust: Trust) -> None:
     """Refuse what a plan file would run or touch on this host without being trusted that far."""
-    if trust is Trust.TRUSTED:
+    if trust in {Trust.TRUSTED, Trust.LOOK}:
         return
     target = draft.get("target")
     if target is not None and is_file(target.value) and not target.option:
-        sentence = "a Python file is code, and runs only if it is named by --target, or with --trust"
-        raise PlanError(sentence, where=target.where)
+        named = "if it is named by --target, or " if trust is Trust.OWN else ""
+        raise PlanError(f"a Python file is code, and runs only {named}with --trust", where=target.where)
     if trust is Trust.OWN:
         return
     for key in OF_THIS_HOST:
@@ -94,11 +94,13 @@ def _trusted(draft: Mapping[str, Given], trust: Trust) -> None:
             raise PlanError(sentence, where=given.where)
 
 
-def _target(draft: Mapping[str, Given]) -> Target:
+def _target(draft: Mapping[str, Given], trust: Trust) -> Target:
     """Return what is tested."""
     name = draft["target"].value if "target" in draft else DEFAULT
     if not is_file(name) and name not in SYSTEMS:
         raise PlanError(unknown(name, "target", SYSTEMS), where=_where(draft, "target"))
+    if trust is Trust.LOOK:
+        return unrun(name, draft["policy"].value if "policy" in draft else "")
     try:
         return find(name)
     except TargetError as error:

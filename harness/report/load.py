@@ -15,7 +15,7 @@ from checker.events import Header
 from checker.evidence_lines import MalformedEvidence, gather
 from checker.timeline import Timelines, build
 from harness import program
-from harness.plan import Plan, PlanError, from_file
+from harness.plan import Plan, PlanError, Trust, from_file
 from harness.plan.resolve import resolve
 from harness.store.errors import StoreError
 from harness.store.rundir import RunDir, existing
@@ -162,7 +162,7 @@ def load(
 
 def _plan(run: RunDir) -> Plan:
     draft, document = from_file(run.read_plan(), name=str(run.plan))
-    return resolve(draft, fresh_seed=0, where=document.where)
+    return resolve(draft, fresh_seed=0, where=document.where, trust=Trust.LOOK)
 
 
 def _verdict(run: RunDir, verdict: Mapping[str, Any] | None) -> Told:

@@ -12,7 +12,7 @@ import msgspec
 
 from checker.conviction import Certainty, Conviction, Owed, convict
 from checker.conviction.owed import PPM
-from targets.catalog import find
+from targets.catalog import mode, unrun
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def owed(plan: Plan) -> Owed | None:
     """Return what evidence of a run of this plan can be held against; None if there is nothing."""
-    terms = find(plan.target).modes[plan.policy].terms
+    terms = mode(plan.target, plan.policy).terms
     if terms is None:
         return None
     return Owed(
@@ -49,7 +49,7 @@ def convicted(
     rules = owed(plan)
     if rules is None or not timelines:
         return ()
-    catalog = find(plan.target).mistakes
+    catalog = unrun(plan.target, plan.policy).mistakes
     said = convict(timelines, rules, violation=violation, oracles=oracles)
     return tuple(_of_the_catalog(each, catalog) for each in said)
 

@@ -21,7 +21,7 @@ from checker.evidence_lines import MalformedEvidence, gather, missed
 from checker.oracles import availability
 from checker.oracles.result import OracleResult
 from harness.outcome import Outcome, worst
-from harness.plan import PlanError, from_file
+from harness.plan import PlanError, Trust, from_file
 from harness.plan.resolve import resolve
 from harness.report import injected
 from harness.report.claims import units
@@ -97,7 +97,7 @@ def rejudge(directory: Path, history: History, violation: Violation | None = Non
 def _rejudge(run: RunDir, history: History, violation: Violation | None) -> Rejudged:
     evidence, unreadable = _evidence(run, run.evidence_nodes())
     draft, document = from_file(run.read_plan(), name=str(run.plan))
-    plan = resolve(draft, fresh_seed=0, where=document.where)
+    plan = resolve(draft, fresh_seed=0, where=document.where, trust=Trust.LOOK)
     readable = [node for node in plan.node_names if node not in unreadable]
     gathered = gather(evidence, nodes=readable, where=f"{run.evidence}/")
     testimony = Testimony(plan, declared(plan))

@@ -15,7 +15,7 @@ from checker.oracles.judge import Declared, judge
 from checker.oracles.result import OracleOutcome, violations
 from checker.timeline import build
 from harness.plan.plan import Load
-from targets.catalog import find
+from targets.catalog import mode
 
 from .convicted import convicted
 from .workloads import claims_of
@@ -38,11 +38,10 @@ def declared(
     plan: Plan, *, healed_ns: int | None = None, calm_ns: tuple[tuple[int, int], ...] = ()
 ) -> Declared:
     """Return what the oracles hold a run of this plan to; ``healed_ns`` None if no one knows."""
-    mode = find(plan.target).modes[plan.policy]
     return Declared(
         nodes=plan.node_names,
         drift_ppm=plan.drift_ppm,
-        owes=mode.owes,
+        owes=mode(plan.target, plan.policy).owes,
         healed_ns=healed_ns,
         calm_ns=calm_ns,
         resume_within_ns=AVAILABLE_AGAIN_E * plan.election_ns,
@@ -88,7 +87,7 @@ class Testimony:
         No load begins before every node has said who leads, so where there is an operation each of
         them has booted, and has that to tell at least.
         """
-        if find(self.plan.target).modes[self.plan.policy].terms is None or not history:
+        if mode(self.plan.target, self.plan.policy).terms is None or not history:
             return ()
         told = () if self.timelines is None else self.timelines.keys()
         return tuple(node for node in self.plan.node_names if node not in told)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from harness.plan.plan import Load
-from targets.catalog import find
+from targets.catalog import mode
 
 from .generator import Generator
 from .locks import Locks
@@ -56,7 +56,7 @@ WORKLOADS: Final[Mapping[Load, About]] = MappingProxyType(
 
 def claims_of(plan: Plan) -> tuple[str, ...]:
     """Return what a run of a plan must have exercised: of its policy, and of its workload."""
-    return find(plan.target).modes[plan.policy].claims + WORKLOADS[plan.workload].claims
+    return mode(plan.target, plan.policy).claims + WORKLOADS[plan.workload].claims
 
 
 def model_of(plan: Plan) -> str:

@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     from .cluster import AttachedCluster
 
 
-class Attached:
-    """See `targets.target.Target`; its name is the file's path."""
+class Unrun:
+    """See `targets.target.Target`; its name is the file's path.
+
+    As much of it as is the same whatever stands in the file, which is not run: no cluster, no client.
+    """
 
     about = "your own"
     places: tuple[Place, ...] = (Place.DOCKER,)
@@ -32,11 +35,10 @@ class Attached:
     rules_off: tuple[str, ...] = ()
     schedules: tuple[str, ...] = ("paused-leader",)
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, modes: Mapping[str, str]) -> None:
         self.name = name
-        self._client = load(Path(name))
         self.modes: Mapping[str, Mode] = {
-            mode: Mode(name=mode, about=about) for mode, about in self._client.modes.items()
+            mode: Mode(name=mode, about=about) for mode, about in modes.items()
         }
 
     def check(self, setup: Setup) -> None:
@@ -49,6 +51,22 @@ class Attached:
         named, nodes = len(setup.containers), len(setup.node_names)
         if named not in (0, nodes):
             raise UnfitError(f"{named} containers are named for {nodes} nodes", key="nodes")
+
+    def cluster(self, setup: Setup, run_dir: Path, *, gates: bool) -> AttachedCluster:
+        """Refuse: what finds out who leads is in the file."""
+        raise AssertionError(f"{self.name} was not run: no {setup.policy} ({gates}) in {run_dir}")
+
+    def client(self, setup: Setup) -> BridgeClient:
+        """Refuse likewise."""
+        raise AssertionError(f"{self.name} was not run: no {setup.policy}")
+
+
+class Attached(Unrun):
+    """The whole of it; the file is run."""
+
+    def __init__(self, name: str) -> None:
+        self._client = load(Path(name))
+        super().__init__(name, self._client.modes)
 
     def cluster(self, setup: Setup, run_dir: Path, *, gates: bool) -> AttachedCluster:
         """Return the containers that are to be found; their links are cut by packet filter."""

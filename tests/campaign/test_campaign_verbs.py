@@ -183,6 +183,7 @@ ONE_REPORT = "import harness.cli.campaign as verb\nverb.REPORTS_MAX = 1\n"
         ("campaign", "--catalog", "--budget", "soon"),
         ("campaign", "--catalog", "--swarm", "--on", "local"),
         ("campaign", "--catalog", "--known", "lease"),
+        ("campaign", "--catalog", "--known", "L21"),
         ("campaign", "--catalog", "--scheduler", "tcp://192.0.2.1:8786"),
         ("campaign", "--resume", "nowhere"),
         ("replay", "nowhere"),

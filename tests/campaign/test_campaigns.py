@@ -158,7 +158,7 @@ def test_a_worker_that_dies_costs_no_run_and_doubles_none(tmp_path: Path) -> Non
 class Cursed:
     """Workers that one seed kills, whoever is with it."""
 
-    room = 3
+    hands = room = 3
 
     def __init__(self) -> None:
         self.flying: list[Job] = []
@@ -272,6 +272,42 @@ def test_what_the_budget_left_unseen_is_no_pass(tmp_path: Path) -> None:
     assert running.reckoning.outcome is Outcome.UNKNOWN
     assert running.reckoning.not_run == ("first", "second")
     assert "nothing was run of first, second" in "\n".join(table(running.rows, running.summary()))
+
+
+class Waiting:
+    """Two workers, with whom four more runs may wait; ``flying`` is how many they had at each end."""
+
+    hands, room = 2, 6
+
+    def __init__(self) -> None:
+        self.flying: list[int] = []
+        self._jobs: list[Job] = []
+
+    def start(self, job: Job) -> None:
+        self._jobs.append(job)
+
+    def ended(self) -> list[tuple[Job, Row | Lost]]:
+        self.flying.append(len(self._jobs))
+        job = self._jobs.pop(0)
+        return [(job, Row(name="right", seed=job.seed, outcome=Outcome.PASS, expected=Outcome.PASS))]
+
+    def stop(self) -> list[tuple[Job, Row | Lost]]:
+        return []
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("budget_s", "most"), [(None, 6), (60.0, 2)])
+def test_under_a_budget_no_run_waits_to_be_started_after_it(
+    tmp_path: Path, budget_s: float | None, most: int
+) -> None:
+    journal, workers = Journal(tmp_path), Waiting()
+    wanted = Wanted(seeds=8, budget_s=budget_s)
+    running = Campaign([entry("right", Outcome.PASS, SHORT)], wanted, journal=journal)
+    running.run(workers)
+    journal.close()
+    assert (len(running.rows), max(workers.flying)) == (8, most)
 
 
 def test_a_known_violation_is_expected_and_told(tmp_path: Path) -> None:

@@ -154,6 +154,7 @@ def test_a_campaign_is_put_elsewhere_as_a_whole(path: Path) -> None:
          " expect: pass}\n"), r":5: this is true of no combination"),
         ("runs:\n  - {name: a, expect: luck}\n", r":2: .*'luck'"),
         ("runs:\n  - {name: a, known: [lease]}\n", r":2: .*[Rr]egex"),
+        ("runs:\n  - {name: a, known: [L2, L21]}\n", r":2: .*[Rr]egex"),
         ("runs:\n  - {name: a}\n  - {name: a}\n", r":3: two runs have the name a"),
         ("budget: soon\nruns:\n  - {name: a}\n", r":1: budget: 'soon' is no time"),
         (("runs:\n  - name: a\n    matrix: {nodes: [1,2,3,4,5,6,7,8,9], keys: [1,2,3,4,5,6,7,8,9],"

@@ -23,6 +23,7 @@ from harness.plan.dump import dump
 from harness.plan.plan import Plan
 from harness.plan.schedules import of_plan
 from harness.run.simulate import history_bytes, judge_recording, simulate
+from harness.words import many
 from nemesis.schedule import ProbeAt
 from targets.clock import SECOND
 from targets.leasekv.mistakes import MISTAKES
@@ -89,7 +90,8 @@ def test_a_bound_on_the_runs_is_told_where_it_was_the_end(monkeypatch: pytest.Mo
 def test_every_run_of_a_shrinking_is_told_of(found: Shrunk, told: list[str]) -> None:
     assert len(told) == found.tries
     assert told[0].endswith(" nodes")
-    assert told[-1].endswith(f" runs: {found.faults} faults, {found.operations} operations")
+    left = f"{many(found.faults, 'fault')}, {many(found.operations, 'operation')}"
+    assert told[-1].endswith(f" runs: {left}")
 
 
 def test_what_a_failure_does_not_need_of_its_plan_is_left_out(found: Shrunk) -> None:

@@ -101,7 +101,7 @@ def test_the_table_and_the_summary_of_a_server_have_the_same_lines_safe_to_show(
     ended |= {"outcome": "unknown", "seconds": 1.0, **figures(rows)}
     shown = list(table(rows, ended, unexpected=found))
     at = shown.index("not as expected:")
-    assert shown[at - 1].startswith("unknown: 1 runs")
+    assert shown[at - 1].startswith("unknown: 1 run in")
     assert shown[at + 1] == r"  a on sim: unknown, 1 run; seed 0: \x1b[2J\n::error::<b>"
     assert "not as expected:" not in list(table(rows, ended))
     text = summary(Outcome.UNKNOWN, [], tuple(lines(found)))

@@ -170,6 +170,7 @@ SAYS_NOTHING = {
     "expect=[3]": "expect is one of pass, violation, unknown, not-exercised, not [3]",
     "known=3": "known is the id of a rule, such as L12, or a list of them, not 3",
     "known=None": "known is the id of a rule, such as L12, or a list of them, not None",
+    'known="L21"': "known: 'L21' is no id of a rule, such as L12: see docs/rules.md",
     "known=[3]": "known: 3 is no id of a rule, such as L12: see docs/rules.md",
     'known="R6 and L3"': "known: 'R6 and L3' is no id of a rule, such as L12: see docs/rules.md",
     '"nowhere.yaml"': "*nowhere.yaml: No such file or directory",

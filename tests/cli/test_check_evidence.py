@@ -158,6 +158,43 @@ def test_a_directory_that_is_no_run_is_a_usage_error(lantern: Lantern, tmp_path:
     assert (code, said["outcome"]) == (2, "usage")
 
 
+def test_a_run_that_failed_before_it_had_a_history_is_told_as_that(lantern: Lantern, run: Path) -> None:
+    (run / "history.jsonl").unlink()
+    shutil.rmtree(run / "evidence")
+    why = "nothing was started from docker-compose.yml"
+    vouch(run, outcome="harness-failure", reason=why, witnessed={"harness-failure": [why]})
+    code, said = judged(lantern, run)
+    assert (code, said["outcome"]) == (6, "harness-failure")
+    assert any(why in note for note in said["notes"])
+    (run / "verdict.json").unlink()  # killed as it started
+    assert judged(lantern, run)[0] == 3
+
+
+def test_a_pass_whose_history_is_gone_is_none(lantern: Lantern, run: Path) -> None:
+    (run / "history.jsonl").unlink()
+    code, said = judged(lantern, run)
+    assert (code, said["outcome"]) == (3, "unknown")
+    assert any("history.jsonl: No such file" in note for note in said["notes"])
+
+
+CODE = "from pathlib import Path\nPath('touched').touch()\n"
+
+
+def test_a_run_of_somebodys_own_cluster_is_judged_and_shown_without_their_code(
+    lantern: Lantern, run: Path
+) -> None:
+    shutil.rmtree(run / "evidence")
+    (lantern.place / "their_client.py").write_text(CODE)
+    theirs = {"target": "their_client.py", "policy": "strong", "on": "docker", "containers": list("abc")}
+    (run / "plan.yaml").write_text(json.dumps({**theirs, **ASKED}))
+    vouch(run)
+    code, said = judged(lantern, run)
+    assert (code, said["outcome"], said["exercised"]) == (0, "pass", {})
+    assert not any("only the history" in note for note in said["notes"])
+    assert "their_client.py, policy strong, 3 nodes on docker" in (run / "report.html").read_text()
+    assert not (lantern.place / "touched").exists()
+
+
 def test_what_the_policy_claims_and_nobody_saw_is_no_pass(lantern: Lantern, run: Path) -> None:
     (run / "plan.yaml").write_bytes(dump(plan_from(None, {"seed": 1, "faults": "none"})))
     vouch(run)

@@ -16,7 +16,7 @@ from report_runs import Read, changed, copy_of, simulated
 from harness import program
 from harness.outcome import Outcome
 from harness.report.html import render, write
-from harness.report.html.rules import SAYS
+from harness.report.rulebook import SAYS
 from harness.store.errors import NotARun
 
 STALE = "vote-ignores-promise"

@@ -11,9 +11,9 @@ import msgspec
 
 from checker.conviction import Certainty
 from harness.report.claims import amount, units
+from harness.report.rulebook import says
 from harness.report.tone import Tone
 
-from .rules import says
 from .shapes import ms
 
 if TYPE_CHECKING:
