@@ -7,6 +7,7 @@ processes by pid *and* start time; neither is believed in any other boot.
 
 from __future__ import annotations
 
+import contextlib
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -125,15 +126,11 @@ async def _heal(
 ) -> tuple[Healed, ...]:
     healed = []
     for found, name, record in left:
-        if dry:
-            would = tuple(f"would leave {one.container} as it was found" for one in record.attached)
-            healed.append(Healed(str(found.path), name, live=False, done=would))
-            continue
         done: list[str] = []
         failed: list[str] = []
         for one in record.attached:
-            await _leave(engine, found.path.name, one, done=done, failed=failed)
-        if not failed:
+            await _leave(engine, found.path.name, one, dry=dry, done=done, failed=failed)
+        if not failed and not dry:
             (found.path / ATTACHED).unlink(missing_ok=True)
         healed.append(Healed(str(found.path), name, live=False, done=tuple(done), failed=tuple(failed)))
     return tuple(healed)
@@ -144,12 +141,13 @@ async def _leave(
     run: str,
     one: Attached,
     *,
+    dry: bool,
     done: list[str],
     failed: list[str],
 ) -> None:
     """Leave one container as it was found; what goes wrong with one part keeps no other from it.
 
-    Whose process runs as it did needs no engine.
+    Whose process runs as it did needs no engine. ``dry`` looks at each part, and says what it would do.
     """
 
     async def run_again() -> str | None:
@@ -159,13 +157,15 @@ async def _leave(
                 return None
             raise engine
         try:
-            return await engine.call(f"start {one.node}", lambda client: _run_again(client, one))
+            return await engine.call(
+                f"start {one.node}", lambda client: _run_again(client, one, dry=dry)
+            )
         except docker.errors.NotFound:
             return None  # its owner removed it
 
     parts: tuple[Callable[[], Awaitable[str | None]], ...] = (
-        partial(_go_on, one),
-        partial(_open_links, run, one),
+        partial(_go_on, one, dry=dry),
+        partial(_open_links, run, one, dry=dry),
         run_again,
     )
     for part in parts:
@@ -173,11 +173,14 @@ async def _leave(
             if (said := await part()) is not None:
                 done.append(said)
         except (TargetError, docker.errors.DockerException, OSError) as error:
-            failed.append(f"{one.node} is not left as found: {error}")
+            what = "cannot be looked at" if dry else "is not left as found"
+            failed.append(f"{one.node} {what}: {error}")
 
 
-async def _go_on(one: Attached) -> str | None:
+async def _go_on(one: Attached, *, dry: bool) -> str | None:
     group = _group(one)
+    if dry:
+        return f"would continue {one.node}" if group is not None and group.stopped() else None
     return f"continued {one.node}" if group is not None and group.resume() else None
 
 
@@ -188,10 +191,15 @@ def _group(one: Attached) -> processes.Group | None:
     return group if group is not None and group.first == who else None
 
 
-async def _open_links(run: str, one: Attached) -> str | None:
+async def _open_links(run: str, one: Attached, *, dry: bool) -> str | None:
     """Remove what cuts and what delays."""
     who = one.process
     if who is None or procfs.identity(who.pid) != who or netns.obstacle() is not None:
+        return None
+    if dry:
+        with contextlib.suppress(netns.NamespaceGoneError):
+            if netns.nft_list(who.pid, packets.table(run)) is not None:
+                return f"would open the links of {one.node}"
         return None
     if netns.nft({who.pid: packets.remove(run)}):
         return None
@@ -199,14 +207,16 @@ async def _open_links(run: str, one: Attached) -> str | None:
     return f"opened the links of {one.node}"
 
 
-def _run_again(client: Client, one: Attached) -> str | None:
+def _run_again(client: Client, one: Attached, *, dry: bool) -> str | None:
     """Have a container run; return what that took. One that obeys no signal was frozen by the engine."""
     state = client.api.inspect_container(one.container)["State"]
-    if state["Running"] and state["Paused"]:
+    if state["Running"] and not state["Paused"]:
+        return None
+    if dry:
+        return f"would continue {one.node}" if state["Running"] else f"would start {one.node} again"
+    if state["Running"]:
         client.api.unpause(one.container)
         return f"continued {one.node}"
-    if state["Running"]:
-        return None
     client.api.start(one.container)
     return f"started {one.node} again"
 

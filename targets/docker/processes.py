@@ -70,6 +70,10 @@ class Group:
         """Let everything that is stopped go on; return whether anything was."""
         return sum(procfs.send(who, signal.SIGCONT) for who in self._in_state(ProcessState.STOPPED)) > 0
 
+    def stopped(self) -> bool:
+        """Whether anything is stopped, which `resume` would let go on."""
+        return any(self._in_state(ProcessState.STOPPED))
+
     def frozen(self) -> bool:
         """Whether the control group itself is frozen, which no signal undoes."""
         first_version = _text(self._path / "freezer.state") == "FROZEN\n"

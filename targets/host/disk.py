@@ -71,10 +71,15 @@ class Disk:
 
 def unmount_all(directory: Path) -> tuple[Path, ...]:
     """Unmount whatever is mounted below a directory; return where that was."""
-    inside = [path for path in _mounts() if directory in path.parents]
+    inside = mounted(directory)
     for path in inside:
         _unmount(path)
-    return tuple(inside)
+    return inside
+
+
+def mounted(directory: Path) -> tuple[Path, ...]:
+    """Return where anything is mounted below a directory."""
+    return tuple(path for path in _mounts() if directory in path.parents)
 
 
 def _mounts() -> list[Path]:

@@ -18,6 +18,7 @@ clock would freeze the node's timers, which is a fault of the tester and not of 
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import time
@@ -31,6 +32,8 @@ from . import procfs
 from .runtime import replace
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from targets.cluster import NodeStatus
 
 PPM: Final = 1_000_000
@@ -171,11 +174,16 @@ class ControlFile:
 def sweep(pid: int) -> list[str]:
     """Remove what the library left of a dead process of ours; return the files removed."""
     swept = []
-    for path in (SHM / f"faketime_shm_{pid}", SHM / f"sem.faketime_sem_{pid}"):
-        try:
-            if path.lstat().st_uid == os.getuid():
-                path.unlink()
-                swept.append(str(path))
-        except FileNotFoundError:
-            continue
+    for path in left(pid):
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()
+            swept.append(str(path))
     return swept
+
+
+def left(pid: int) -> Iterator[Path]:
+    """Yield the files of ours that the library has, or left, of a process."""
+    for path in (SHM / f"faketime_shm_{pid}", SHM / f"sem.faketime_sem_{pid}"):
+        with contextlib.suppress(FileNotFoundError):
+            if path.lstat().st_uid == os.getuid():
+                yield path

@@ -67,8 +67,13 @@ def _told(found: runtime.Found, run: str | None) -> Healed:
         return Healed(str(found.path), run, live=True)
     manifest = found.manifest
     ours = manifest.processes if manifest is not None and manifest.host == runtime.this_host() else ()
-    alive = [(node, who) for node, who in ours if procfs.state(who) is not ProcessState.GONE]
-    done = [f"would end {node}, process {who.pid}" for node, who in alive]
+    done: list[str] = []
+    for node, who in ours:
+        if procfs.state(who) is not ProcessState.GONE:
+            done.append(f"would end {node}, process {who.pid}")
+        if procfs.identity(who.pid) in (None, who):
+            done += [f"would remove {path}" for path in faketime.left(who.pid)]
+    done += [f"would unmount {path}" for path in disk.mounted(found.path)]
     return Healed(str(found.path), run, live=False, done=(*done, f"would remove {found.path}"))
 
 

@@ -123,7 +123,11 @@ def test_what_the_preload_left_is_swept_although_nobody_has_reaped_its_process(
     monkeypatch.setattr(faketime, "SHM", base)
     left = base / f"faketime_shm_{child.pid}"
     left.touch()
-    left_by(dead(), base, processes=(("n1", child),))
+    path = left_by(dead(), base, processes=(("n1", child),))
+    (would,) = heal(dry=True)
+    told = (f"end n1, process {child.pid}", f"remove {left}", f"remove {path}")
+    assert would.done == tuple(f"would {what}" for what in told)
+    assert left.exists()
     heal()
     assert procfs.identity(child.pid) == child, "a zombie until its parent asks"
     assert not left.exists()
