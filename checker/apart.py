@@ -19,7 +19,7 @@ import msgspec
 from checker.check import chosen, notes_of
 from checker.conventions import FailedCas, NilRead, Ties
 from checker.operations import NEVER, History
-from checker.part import Share, divide
+from checker.shares import Shares
 from checker.verdict import KeyVerdict, Method, Outcome, Report, Violation, worst
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Apart(msgspec.Struct, frozen=True, kw_only=True):
 
     history: History
     model: str
-    shares: list[Share]
+    shares: Shares
     portions: tuple[Portion, ...]
 
     def together(self, reports: Mapping[int, Report | str], *, seconds: float) -> Report:
@@ -55,7 +55,7 @@ class Apart(msgspec.Struct, frozen=True, kw_only=True):
                 verdicts |= {place: self._unknown(place, told) for place in portion.places}
                 continue
             verdicts |= dict(zip(portion.places, told.keys, strict=True))
-            names = [self.shares[place].key for place in portion.places]
+            names = [self.shares.keys[place] for place in portion.places]
             for found in told.violations:
                 place = portion.places[names.index(found.key)]
                 violations.append((place, _of_the_whole(found, portion.positions)))
@@ -96,20 +96,20 @@ def apart(
 ) -> Apart:
     """Hand a history out in at most ``many`` portions of about the same size; raises as `check` does."""
     judge = chosen(history, model, nil_read=nil_read, failed_cas=failed_cas)
-    shares = divide(history, judge, judge.initial(initial), history.spans(ties))
+    shares = Shares(history, judge, judge.initial(initial), history.spans(ties))
     many = max(1, min(many, len(shares), 1 + len(history) // _FEW))
     heaps: list[tuple[int, int]] = [(0, number) for number in range(many)]
     mine: list[list[int]] = [[] for _ in heaps]
-    for place in sorted(range(len(shares)), key=lambda place: -len(shares[place].positions)):
+    for place in sorted(range(len(shares)), key=lambda place: -len(shares.positions[place])):
         size, number = heapq.heappop(heaps)
         mine[number].append(place)
-        heapq.heappush(heaps, (size + len(shares[place].positions), number))
+        heapq.heappush(heaps, (size + len(shares.positions[place]), number))
     portions = tuple(_portion(history, shares, sorted(places)) for places in mine if places)
     return Apart(history=history, model=judge.name, shares=shares, portions=portions)
 
 
-def _portion(history: History, shares: Sequence[Share], places: Sequence[int]) -> Portion:
-    positions = sorted(at for place in places for at in shares[place].positions)
+def _portion(history: History, shares: Shares, places: Sequence[int]) -> Portion:
+    positions = sorted(at for place in places for at in shares.positions[place])
     ended = [at for at in positions if history.return_at[at] != NEVER]
     events = sorted(
         {*(history.call_at[at] for at in positions), *(history.return_at[at] for at in ended)}

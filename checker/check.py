@@ -1,10 +1,10 @@
 """The check itself: a history, a model and a budget in, a report out.
 
-Keys are independent objects, so each is judged on its own. Registers whose values are unique are
-decided by zones, in n log n, all keys before any search begins. What is left is searched, keys taking
-turns (`pool` runs them in processes), so that an easy violation is not hidden behind a hard key. The
-first violation ends the check, unless every key's verdict is wanted. What ran out of budget is
-*unknown*, by name.
+Keys are independent objects, so each is judged on its own, though many may be at once. Registers whose
+values are unique are decided by zones, in n log n, all keys before any search begins. What is left is
+searched, keys taking turns (`pool` runs them in processes), so that an easy violation is not hidden
+behind a hard key. The first violation ends the check, unless every key's verdict is wanted. What ran out
+of budget is *unknown*, by name.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from checker.events import EventType
 from checker.foreign import blamed
 from checker.judging import Judging
 from checker.models import MODELS, Model, detect
-from checker.part import divide
 from checker.search.run import REGISTERS
+from checker.shares import Shares
 from checker.uncollected import uncollected
 from checker.values import show
 from checker.verdict import Outcome, Report, worst
@@ -64,7 +64,7 @@ def check(  # noqa: PLR0913 - each is an option of the command line
         judge = chosen(history, model, nil_read=nil_read, failed_cas=failed_cas)
         spans = history.spans(ties)
         with blamed(judge):
-            shares = divide(history, judge, judge.initial(initial), spans)
+            shares = Shares(history, judge, judge.initial(initial), spans)
             judging = Judging(shares, meter, all_keys=all_keys, paranoid=paranoid, explain=explain)
             judging.run()
     verdicts = judging.verdicts()

@@ -16,30 +16,28 @@ from checker import paranoid as second_look
 from checker.events import EventType
 from checker.explain.violation import from_conflict, from_direct
 from checker.models.kv import KeyValue
-from checker.part import rows, together, unknowns, whole
 from checker.search import generic, register
 from checker.search.run import REGISTERS
 from checker.search.walk import Lost, order, walk
 from checker.searching import NOT_LOOKED_AT, Answer, Search, Searches
-from checker.values import tag
+from checker.shares import rows, together, unknowns, whole
 from checker.verdict import KeyVerdict, Method, Outcome, Violation
 from checker.zones.decide import Blocks, Conflict, Fits, Unsure, decide
 from checker.zones.lower import IS_PAIR, IS_ROW, Code
-from checker.zones.many import DoesNotFit, all_fit
+from checker.zones.many import DoesNotFit, doubtful, unique
 from checker.zones.witness import linearization
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
     from checker.budget import Meter
     from checker.part import Share
+    from checker.search.walk import Rows, Way
+    from checker.shares import Shares
     from checker.zones.lower import Lowered
 
-_PASS = Outcome.PASS
-"""A member of an enumeration by its own name: to look it up takes as long as a step of a walk."""
-
 _WALKS_LOST_MAX = 2
-_OPEN_AT_ONCE_FEW = 0.35
+_OPEN_AT_ONCE_FEW = 6
 _SAMPLE = 100
 _BETWEEN_LOOKS_AT_THE_CLOCK = 10_000
 
@@ -48,7 +46,7 @@ _BETWEEN_LOOKS_AT_THE_CLOCK = 10_000
 class Judging:
     """The verdicts of one check, as they come."""
 
-    shares: Sequence[Share]
+    shares: Shares
     meter: Meter
     all_keys: bool = field(kw_only=True)
     paranoid: bool = field(kw_only=True)
@@ -62,28 +60,28 @@ class Judging:
 
     def run(self) -> None:
         """Give every share its verdict."""
-        left: list[Search] = []
-        if self.shares and _can_walk(self.shares[0]):
-            left.extend(self._walk())
-        seen = {each.place for each in left}
-        waiting = [
-            place
-            for place in range(len(self.shares))
-            if place not in self._verdicts and place not in seen
-        ]
+        searches: list[Search] = []
+        if self.shares and _can_walk(self.shares):
+            searches.extend(self._at_once())
+        seen = {each.place for each in searches}.union(self._verdicts)
+        waiting = [place for place in range(len(self.shares)) if place not in seen]
         for at, place in enumerate(waiting):
             reason = self._stop()
             if reason is not None:
                 self._leave(waiting[at:], reason)
                 break
-            left.extend(self._decide(place, self.shares[place]))
-        self._search(left)
+            searches.extend(self._decide(place, self.shares[place]))
+        if searches:
+            self._search(searches)
 
     def _leave(self, places: Sequence[int], reason: str) -> None:
         """Let keys that were not looked at be unknown."""
+        keys, sizes = self.shares.keys, self.shares.sizes
         unknown, method = Outcome.UNKNOWN, Method.ZONES
         for place in places:
-            self._conclude(place, method, unknown, reason=reason)
+            self._verdicts[place] = KeyVerdict(
+                key=keys[place], outcome=unknown, method=method, operations=sizes[place], reason=reason
+            )
 
     def _decide(self, place: int, share: Share) -> list[Search]:
         """Decide a key without a search, or return the search that has to."""
@@ -96,74 +94,87 @@ class Judging:
         for each, answer in searches.run(left, self._stop):
             self._accept(each, answer)
 
-    def _walk(self) -> Iterator[Search]:
-        """Pass the keys on which little happens at once; yield what is to be searched of the others.
+    def _at_once(self) -> Iterator[Search]:
+        """Pass keys on which little happens, many at once; yield what is to be searched of others."""
+        lowered = whole(self.shares)
+        crowded = _crowded(lowered, len(self.shares))
+        if _reads_and_writes(lowered) and unique(lowered, self.shares.whose):
+            if not crowded:
+                self._pass_what_fits(lowered)
+            return
+        columns = rows(self.shares, lowered)
+        through: dict[int, Way] = {}
+        yield from self._walk_along(columns, lowered, through)
+        self._pass(through, Method.WALK, lambda place: order(columns, through[place]))
+
+    def _walk_along(self, columns: Rows, lowered: Lowered, through: dict[int, Way]) -> Iterator[Search]:
+        """Walk, and keep in ``through`` the ways that were found.
 
         Where a walk comes through few keys it is not tried on the rest.
         """
-        lowered = whole(self.shares)
-        if _crowded(lowered, len(self.shares)) and self._all_by_zones(lowered):
-            return
-        columns = rows(self.shares, lowered)
-        lost_many, looked_at, method = 0, 0, Method.WALK
-        ways = walk(columns, lowered.start, lambda place: unknowns(self.shares[place], lowered))
+        lost_many, looked_at = 0, 0
+        ways = walk(columns, lowered.start, lambda place: unknowns(self.shares, place, lowered))
         for place, way in enumerate(ways):
-            share = self.shares[place]
             if isinstance(way, Lost):
                 lost_many += 1
-                yield from self._lost(place, share, way)
+                yield from self._lost(place, way)
                 if lost_many > max(_WALKS_LOST_MAX, place // 2) or self._proved():
                     return
-            else:
-                self._along(place, share, method, partial(order, columns, way))
-            looked_at += len(share.positions)
+                continue
+            through[place] = way
+            looked_at += 1 + way[1] - way[0]
             if looked_at > _BETWEEN_LOOKS_AT_THE_CLOCK:
                 looked_at = 0
                 if self._stop() is not None:
                     return
 
-    def _all_by_zones(self, lowered: Lowered) -> bool:
-        """Return whether zones, asked of all keys at once, leave nothing to a walk."""
+    def _pass_what_fits(self, lowered: Lowered) -> None:
+        """Pass the keys that zones, asked of all at once, are sure of."""
+        unsure: set[Hashable] = set()
         try:
-            fit = all_fit(*together(self.shares, lowered))
+            for so_far in doubtful(*together(self.shares, lowered)):
+                unsure = so_far
+                if self._stop() is not None:
+                    return
         except DoesNotFit as wrong:
             if not self.all_keys:
-                place = [tag(share.key) for share in self.shares].index(wrong.key)
-                self._refute(place, self.shares[place], Method.ZONES)
-            return True
-        if fit and not self.paranoid:
-            method = Method.ZONES
-            for place, share in enumerate(self.shares):
-                self._along(place, share, method, partial(_by_zones_again, share))
-        return fit
+                self._refute(self.shares.names.index(wrong.key), Method.ZONES)
+            return
+        certain: Sequence[int] = range(len(self.shares))
+        if unsure:
+            certain = [place for place in certain if self.shares.names[place] not in unsure]
+        self._pass(certain, Method.ZONES, partial(_by_zones_again, self.shares))
 
-    def _along(
-        self, place: int, share: Share, method: Method, witness: Callable[[], tuple[int, ...]]
+    def _pass(
+        self, places: Iterable[int], method: Method, witness: Callable[[int], tuple[int, ...]]
     ) -> None:
-        """Pass a key that was looked at with others: ``witness`` is the way through it."""
-        if self.paranoid:
-            second_look.replay(share, witness())
-        self._verdicts[place] = KeyVerdict(
-            key=share.key,
-            outcome=_PASS,
-            method=method,
-            operations=len(share.positions),
-            witness=witness,
-        )
+        """Pass keys that were looked at together; ``witness`` returns the way through one."""
+        keys, sizes, good = self.shares.keys, self.shares.sizes, Outcome.PASS
+        for place in places:
+            if self.paranoid:
+                second_look.replay(self.shares[place], witness(place))
+            self._verdicts[place] = KeyVerdict(
+                key=keys[place],
+                outcome=good,
+                method=method,
+                operations=sizes[place],
+                witness=partial(witness, place),
+            )
 
-    def _lost(self, place: int, share: Share, way: Lost) -> Iterator[Search]:
+    def _lost(self, place: int, way: Lost) -> Iterator[Search]:
         """Judge a key that the walk did not come through, at once; yield the search that has to."""
         if way is Lost.PERHAPS:
-            yield from self._decide(place, share)
+            yield from self._decide(place, self.shares[place])
         else:
-            self._refute(place, share, Method.WALK)
+            self._refute(place, Method.WALK)
 
-    def _refute(self, place: int, share: Share, method: Method) -> None:
+    def _refute(self, place: int, method: Method) -> None:
         """Judge a key that fits no order, as it was found together with others: say why, if asked."""
         if self.explain:
-            self._search(self._decide(place, share))
+            self._search(self._decide(place, self.shares[place]))
         else:
-            self.violations.append(Violation(key=share.key, operations=(), sentence="no order fits"))
+            key = self.shares.keys[place]
+            self.violations.append(Violation(key=key, operations=(), sentence="no order fits"))
             self._conclude(place, method, Outcome.VIOLATION)
 
     def _proved(self) -> bool:
@@ -187,7 +198,7 @@ class Judging:
                     Method.ZONES,
                     Outcome.PASS,
                     seconds=seconds,
-                    witness=partial(_by_zones_again, share),
+                    witness=partial(_by_zones_again, self.shares, place),
                 )
             case Conflict():
                 violation = Violation(key=share.key, operations=(), sentence=decision.wrong.value)
@@ -280,10 +291,10 @@ class Judging:
     ) -> None:
         assert place not in self._verdicts, "a key is decided once"
         self._verdicts[place] = KeyVerdict(
-            key=self.shares[place].key,
+            key=self.shares.keys[place],
             outcome=outcome,
             method=method,
-            operations=len(self.shares[place].positions),
+            operations=self.shares.sizes[place],
             seconds=seconds,
             configurations=configurations,
             reason=reason,
@@ -291,11 +302,11 @@ class Judging:
         )
 
 
-def _can_walk(share: Share) -> bool:
+def _can_walk(shares: Shares) -> bool:
     """Return whether a walk knows the model: a register, or a string of which no end is unknown."""
-    if type(share.model) is not KeyValue:
-        return type(share.model) in REGISTERS
-    history = share.history
+    if type(shares.model) is not KeyValue:
+        return type(shares.model) in REGISTERS
+    history = shares.history
     return {str}.issuperset(map(type, history.value)) and all(
         kind.f in {"get", "put", "append"} and kind.outcome is not EventType.INFO
         for code, kind in enumerate(history.kinds)
@@ -303,14 +314,16 @@ def _can_walk(share: Share) -> bool:
     )
 
 
+def _reads_and_writes(lowered: Lowered) -> bool:
+    return 1 not in lowered.codes.translate(IS_PAIR) and Code.APPEND not in lowered.codes
+
+
 def _crowded(lowered: Lowered, keys: int) -> bool:
-    """Return whether there is no cas, and so much open at once on a key that zones are quicker.
+    """Return whether so much is open at once on a key that it is judged quicker by itself.
 
     A sample tells: each n-th operation stands for n.
     """
     codes, calls = lowered.codes, lowered.calls
-    if 1 in codes.translate(IS_PAIR) or Code.APPEND in codes:
-        return False
     step = 1 + len(codes) // _SAMPLE
     certain = codes[::step].translate(IS_ROW)
     began, ended = compress(calls[::step], certain), compress(lowered.returns[::step], certain)
@@ -318,9 +331,9 @@ def _crowded(lowered: Lowered, keys: int) -> bool:
     return step * (sum(ended) - sum(began)) > _OPEN_AT_ONCE_FEW * span * keys
 
 
-def _by_zones_again(share: Share) -> tuple[int, ...]:
+def _by_zones_again(shares: Shares, place: int) -> tuple[int, ...]:
     """Return the linearization that zones found: it is cheaper to find again than to keep."""
-    lowered, positions = share.lowered()
+    lowered, positions = shares[place].lowered()
     decision = decide(lowered)
     assert isinstance(decision, Fits)
     return tuple(positions[i] for i in linearization(lowered, decision.blocks))

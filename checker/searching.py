@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from checker.budget import Meter
-    from checker.part import Part, Share
+    from checker.part import Part
     from checker.search.result import Found, Searching
+    from checker.shares import Shares
 
 NOT_LOOKED_AT = "not looked at further: another key is a violation"
 Stop = Callable[[], str | None]
@@ -66,7 +67,7 @@ Answers = Iterator[tuple[Search, Answer]]
 class Searches:
     """What the searches of one check have in common."""
 
-    shares: Sequence[Share]
+    shares: Shares
     meter: Meter
     paranoid: bool = field(kw_only=True)
     explain: bool = field(kw_only=True)
@@ -81,7 +82,7 @@ class Searches:
     def _worth_forking(self, left: list[Search]) -> bool:
         """Return whether to search in processes: several keys, or a model that may not return."""
         budget = self.meter.budget
-        theirs = foreign(self.shares[0].model)
+        theirs = foreign(self.shares.model)
         return (budget.jobs > 1 and len(left) > 1) or (theirs and budget.time_s is not None)
 
     def _by_turns(self, left: list[Search], stop: Stop) -> Answers:
@@ -123,7 +124,7 @@ class Searches:
         """Search one key to its end; this runs in a process of its own."""
         self.meter.share(self.meter.budget.jobs)
         found = None
-        with blamed(self.shares[each.place].model):
+        with blamed(self.shares.model):
             while found is None:
                 reason = self.meter.spent()
                 if reason is not None:

@@ -1,32 +1,42 @@
-"""Many keys of reads and writes at once, in columns that hold all of them.
+"""Many keys of reads and writes at once, in one pass over all operations in the order of their calls.
 
-`decide` costs more to begin with than some hundreds of operations cost to decide. What it does is done
-here for every key in one go: clusters are gathered by value where no value is written on two keys, else
-by key and value; each key has a cluster for its initial value; and blocks, here always single clusters,
-are sorted together but crossed only with those of their own key. A write of unknown end that nobody saw
-can stay: it never returns, and so crosses nothing. Keys with cas are left to others.
+`decide` costs more to begin with than some hundreds of operations cost to decide. Here an order of the
+clusters (a value, its writer, its reads) is kept for every key as the operations come, and of each
+cluster its earliest return f and its latest call s so far. One must come before another if its f is
+below the other's s, and none does so that stands behind the other. To keep that is easy:
 
-Only a plain yes is worth having of all keys together; else one key is named that does not fit, to be
-judged on its own, or nothing is said.
+* a write begins a cluster at the end, for nothing that was called before it can have to come after it;
+* a read of the last value moves nothing;
+* a read of an earlier value has its cluster called later, so some may now have to come before it, those
+  that returned before that call. It goes behind the last of them. Of those that it passes some may have
+  to follow it: they go behind it, in the order they had, which none of them minds, for they have not
+  returned yet. If one has, each of two must come before the other, and no order fits;
+* a read of a value that is not written yet waits for the write, which must be called before it returns.
+
+An order that was kept to the end is a linearization, cluster by cluster. Few clusters are open at a
+time, so only the end of an order is looked at and the rest forgotten: a read of what is not there waits
+in vain, and `decide` must judge that key. A write of unknown end that nobody saw can stay, for it never
+returns.
 """
 
 from __future__ import annotations
 
-from itertools import compress, repeat
-from operator import lt
+from itertools import compress, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from checker.zones.clusters import EVER
-from checker.zones.lower import IS_READ, IS_WRITER
+from checker.zones.lower import IS_WRITER
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
 
     from checker.zones.lower import Lowered
 
+_AT_A_TIME: Final = 10_000
+_REACH: Final = 32
 
-_NOTHING: Final = object()
-"""Equal to no key and to no value."""
+_Cluster = list[Any]
+"""The value, f, s, and the cluster before it in the order."""
 
 
 class DoesNotFit(Exception):  # noqa: N818 - an answer, told from wherever it is found
@@ -37,56 +47,91 @@ class DoesNotFit(Exception):  # noqa: N818 - an answer, told from wherever it is
         self.key = key
 
 
-def all_fit(lowered: Lowered, keys: Sequence[Hashable], names: Sequence[Hashable]) -> bool:
-    """Return whether each key's operations certainly fit some order; all is tagged, and no cas.
+def unique(lowered: Lowered, keys: Sequence[Hashable]) -> bool:
+    """Return whether no value is written twice on its key, or is the initial one; all is tagged, no cas.
 
-    ``keys`` is the tagged key of each operation, ``names`` each key once. Raises `DoesNotFit`.
+    ``keys`` is the tagged key of each operation.
     """
-    codes, calls, returns = lowered.codes, lowered.calls, lowered.returns
-    writes, reads = codes.translate(IS_WRITER), codes.translate(IS_READ)
-    owner: list[Any] = [*names, *compress(keys, writes)]
-    readers = list(compress(keys, reads))
-    told: Any = compress(lowered.values, reads)
+    writes = lowered.codes.translate(IS_WRITER)
     written = list(compress(lowered.values, writes))
-    at_first: Any = lowered.start
-    where: dict[Any, int] = dict(zip(written, range(len(names), len(owner)), strict=True))
-    if len(where) < len(written) or at_first in where:
-        written = [*zip(names, repeat(at_first)), *zip(owner[len(names) :], written, strict=True)]
-        where = dict(zip(written, range(len(owner)), strict=True))
-        if len(where) < len(owner):
+    values = set(written)
+    if lowered.start in values:
+        return False
+    return len(values) == len(written) or len(written) == len(
+        set(zip(compress(keys, writes), written, strict=True))
+    )
+
+
+def doubtful(
+    lowered: Lowered, keys: Sequence[Hashable], names: Iterable[Hashable]
+) -> Iterator[set[Hashable]]:
+    """Yield, after every so many operations, of which keys it is not certain that they fit some order.
+
+    ``keys`` is the tagged key of each operation, ``names`` each key once. Values are tagged, `unique`,
+    and of no cas. What is yielded last is of all operations. Raises `DoesNotFit`.
+    """
+    last_of: dict[Hashable, _Cluster] = {name: [lowered.start, EVER, EVER, None] for name in names}
+    awaited: dict[tuple[Hashable, Any], int] = {}
+    writes = lowered.codes.translate(IS_WRITER)
+    rows = zip(keys, writes, lowered.values, lowered.calls, lowered.returns, strict=True)
+    for done in range(0, len(keys), _AT_A_TIME):
+        if done:
+            _forget(last_of.values())
+        for key, write, value, call, back in islice(rows, _AT_A_TIME):
+            last = last_of[key]
+            if write:
+                soonest = back
+                if awaited and (key, value) in awaited:
+                    soonest = min(back, awaited.pop((key, value)))
+                    if soonest < call:
+                        raise DoesNotFit(key)
+                last_of[key] = [value, soonest, call, last]
+            elif last[0] == value:
+                if back < last[1]:  # noqa: PLR1730 - min() would double the time of this branch
+                    last[1] = back
+                last[2] = call
+            elif not _see(key, last_of, value, call, back):
+                awaited[key, value] = min(back, awaited.get((key, value), back))
+        yield {key for key, _ in awaited}
+
+
+def _see(key: Hashable, last_of: dict[Hashable, _Cluster], value: Any, call: int, back: int) -> bool:
+    """Have a value read that is not the last one, if it is there; raise `DoesNotFit` of ``key``."""
+    passed = []
+    cluster = last_of[key]
+    while cluster[0] != value:
+        passed.append(cluster)
+        cluster = cluster[3]
+        if cluster is None or len(passed) > _REACH:
             return False
-        at_first, told = _NOTHING, zip(readers, told, strict=True)
-    before = [EVER] * len(names)
-    called = [*before, *compress(calls, writes)]
-    first = [*before, *compress(returns, writes)]
-    last = called.copy()
-    initial = dict(zip(names, range(len(names)), strict=True))
-    owner.append(_NOTHING)
-    spans = (compress(calls, reads), compress(returns, reads))
-    for value, key, call, back in zip(told, readers, *spans, strict=True):
-        cluster = where.get(value, -1)
-        if owner[cluster] != key:
-            if cluster >= 0 or value != at_first:
+    first = cluster[1]
+    behind = next((at for at, each in enumerate(passed) if each[1] < call), None)
+    if behind is not None:
+        before, after = [], passed[:behind]
+        for each in passed[behind:]:
+            if first >= each[2]:
+                before.append(each)
+            elif each[1] >= call:
+                after.append(each)
+            else:
                 raise DoesNotFit(key)
-            cluster = initial[key]
-        if back < first[cluster]:  # noqa: PLR1730 - min() would double the time of this loop
-            first[cluster] = back
-        if call > last[cluster]:  # noqa: PLR1730 - as above
-            last[cluster] = call
-    if any(map(lt, first, called)):
-        raise DoesNotFit(next(owner[c] for c, back in enumerate(first) if back < called[c]))
-    return _none_cross(owner, first, last, dict.fromkeys(names, EVER))
-
-
-def _none_cross(
-    owner: Sequence[Hashable], first: list[int], last: list[int], tops: dict[Hashable, int]
-) -> bool:
-    """Return True, or raise `DoesNotFit` if two blocks of one key cross; ``tops``: by key, `EVER`."""
-    order = [f + f + 1 if f < s else s + s for f, s in zip(first, last, strict=True)]
-    for cluster in sorted(range(len(order)), key=order.__getitem__):
-        key = owner[cluster]
-        if first[cluster] < tops[key]:
-            raise DoesNotFit(key)
-        if last[cluster] > tops[key]:  # noqa: PLR1730 - max() would double the time of this loop
-            tops[key] = last[cluster]
+        rest = cluster[3]
+        for each in reversed([*after, cluster, *before]):
+            each[3] = rest
+            rest = each
+        last_of[key] = rest
+    if back < first:
+        cluster[1] = back
+    cluster[2] = call
     return True
+
+
+def _forget(clusters: Iterable[_Cluster]) -> None:
+    """Cut off what is out of reach before each of ``clusters``."""
+    for last in clusters:
+        cluster = last
+        for _ in range(_REACH):
+            if cluster[3] is None:
+                break
+            cluster = cluster[3]
+        cluster[3] = None

@@ -12,12 +12,12 @@ import pytest
 
 from checker import MODELS, NEVER, CasRegister, History, Outcome, check, formats
 from checker.conventions import Ties
-from checker.part import Part, Share, divide, rows, unknowns, whole
 from checker.search import brute, generic
 from checker.search import register as register_search
 from checker.search.gone import gone
 from checker.search.numbered import numbered
 from checker.search.walk import Lost, order, walk
+from checker.shares import Shares, rows, unknowns, whole
 from checker.testing import crowded, denied, drawn, merged, spelled, starved, thrown
 from checker.verdict import worst
 from checker.zones.decide import Conflict, Fits, Unsure, decide
@@ -27,6 +27,7 @@ from checker.zones.witness import linearization
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from checker.part import Part
     from checker.search.result import Found, Searching
 
 SOAK_HISTORIES = int(os.environ.get("LANTERN_SOAK_HISTORIES", "1000000"))
@@ -36,7 +37,7 @@ SOAK_PARTS = 10
 
 def part_of(history: History) -> Part:
     model = CasRegister(history.conventions)
-    (share,) = divide(history, model, None, history.spans(Ties.CONCURRENT))
+    (share,) = Shares(history, model, None, history.spans(Ties.CONCURRENT))
     return share.part()
 
 
@@ -75,7 +76,7 @@ def compare(seed: str, count: int) -> Counter[str]:
         part = part_of(history)
         args = (part.operations, part.start, part.calls, part.returns)
         truth = brute.linearizable(part.model, *args)
-        (share,) = divide(history, part.model, None, history.spans(Ties.CONCURRENT))
+        (share,) = Shares(history, part.model, None, history.spans(Ties.CONCURRENT))
         lowered = lower(part)
         where = f"seed {seed!r}, history {number}"
         for name, searching in (
@@ -192,11 +193,11 @@ def tell(capsys: pytest.CaptureFixture[str], what: str, seen: Counter[str]) -> N
         print(f"\n{what}: {', '.join(f'{name} {many}' for name, many in sorted(seen.items()))}")  # noqa: T201 - the count is the result
 
 
-def along(share: Share) -> tuple[int, ...] | Lost:
-    """Return where a walk along a key leads, as indices into the history."""
-    lowered = whole([share])
-    columns = rows([share], lowered)
-    (way,) = walk(columns, lowered.start, lambda _: unknowns(share, lowered))
+def along(shares: Shares) -> tuple[int, ...] | Lost:
+    """Return where a walk along a history's only key leads, as indices into the history."""
+    lowered = whole(shares)
+    columns = rows(shares, lowered)
+    (way,) = walk(columns, lowered.start, lambda place: unknowns(shares, place, lowered))
     return way if isinstance(way, Lost) else order(columns, way)
 
 
@@ -206,9 +207,8 @@ def compare_walks(seed: str, count: int) -> Counter[str]:
     for number in range(count):
         history = thrown(dice, repeats=0.6) if number % 8 else starved(dice)
         part = part_of(history)
-        (share,) = divide(history, part.model, None, history.spans(Ties.CONCURRENT))
         where = f"seed {seed!r}, history {number}"
-        found = along(share)
+        found = along(Shares(history, part.model, None, history.spans(Ties.CONCURRENT)))
         if found is Lost.PERHAPS:
             seen["lost"] += 1
             continue
@@ -240,7 +240,7 @@ def test_a_walk_along_strings_agrees_with_brute_force() -> None:
     for number in range(3_000):
         history = spelled(dice)
         model = MODELS["kv"](history.conventions)
-        (share,) = divide(history, model, "", history.spans(Ties.CONCURRENT))
+        (share,) = Shares(history, model, "", history.spans(Ties.CONCURRENT))
         part = share.part()
         truth = brute.linearizable(model, part.operations, "", part.calls, part.returns)
         report = check(history, model="kv", paranoid=True, explain=bool(number % 2))
@@ -256,7 +256,7 @@ def test_a_search_of_strings_agrees_with_brute_force() -> None:
     seen: Counter[bool] = Counter()
     for number in range(3_000):
         history = spelled(dice, unknown=0.3 if number % 2 else 0.0)
-        (share,) = divide(history, model, "", history.spans(Ties.CONCURRENT))
+        (share,) = Shares(history, model, "", history.spans(Ties.CONCURRENT))
         part = share.part()
         args = (part.operations, "", part.calls, part.returns)
         found = to_the_end(generic.search(model, *args))
@@ -275,8 +275,8 @@ def test_a_walk_gives_up_where_too_much_overlaps() -> None:
         for i in range(many)
     ]
     history = formats.read("\n".join(lines).encode(), name="h")
-    (share,) = divide(history, CasRegister(), None, history.spans(Ties.CONCURRENT))
-    assert along(share) is Lost.PERHAPS
+    shares = Shares(history, CasRegister(), None, history.spans(Ties.CONCURRENT))
+    assert along(shares) is Lost.PERHAPS
 
 
 def test_the_write_that_a_proof_begins_with_stays_in_it() -> None:
@@ -438,7 +438,7 @@ def test_no_write_that_a_proof_leaves_out_could_have_rescued_it() -> None:
         if report.violation is None:
             continue
         proofs += 1
-        (share,) = divide(history, CasRegister(), None, history.spans(Ties.CONCURRENT))
+        (share,) = Shares(history, CasRegister(), None, history.spans(Ties.CONCURRENT))
         proof = {op.index for op in report.violation.operations}
         others = {op.index for op in share.part().operations if op.f != "read"} - proof
         for added in (*({other} for other in others), others):

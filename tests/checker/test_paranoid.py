@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import TYPE_CHECKING
 
 import pytest
 
 from checker import CasRegister, Ties
 from checker.paranoid import confirm, replay
-from checker.part import Share, divide
+from checker.shares import Shares
 from checker.testing import drawn
 from checker.verdict import Violation
+
+if TYPE_CHECKING:
+    from checker.part import Share
 
 WRONG = """
 from checker import CasRegister, Ties
 from checker.paranoid import replay
-from checker.part import divide
+from checker.shares import Shares
 from checker.testing import drawn
 history = drawn("0 |-w 1-| |-r 1-|")
-(share,) = divide(history, CasRegister(), None, history.spans(Ties.CONCURRENT))
+(share,) = Shares(history, CasRegister(), None, history.spans(Ties.CONCURRENT))
 replay(share, [0, 1])
 replay(share, [1, 0])
 """
@@ -27,7 +31,7 @@ replay(share, [1, 0])
 
 def share_of(drawing: str) -> Share:
     history = drawn(drawing)
-    (share,) = divide(history, CasRegister(), None, history.spans(Ties.CONCURRENT))
+    (share,) = Shares(history, CasRegister(), None, history.spans(Ties.CONCURRENT))
     return share
 
 

@@ -16,7 +16,7 @@ from checker import CasRegister, History, Staleness, check
 from checker.conventions import Ties
 from checker.explain.staleness import stalest
 from checker.pairing import Line, pair
-from checker.part import divide
+from checker.shares import Shares
 from checker.testing import drawn
 
 MS = 1_000_000
@@ -113,7 +113,7 @@ def truth(order: list[Change], value: Any, call: int) -> tuple[int, int]:
 
 def told(history: History) -> list[Staleness | None]:
     """Return what is said of each read."""
-    (share,) = divide(history, CasRegister(history.conventions), None, history.spans(Ties.CONCURRENT))
+    (share,) = Shares(history, CasRegister(history.conventions), None, history.spans(Ties.CONCURRENT))
     lowered, positions = share.lowered()
     operations = [history[position] for position in positions]
     return [
