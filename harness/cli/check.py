@@ -229,7 +229,10 @@ def _verdict(path: str, patience: Patience, **how: Any) -> Judged:
     lines = [*checked.lines(report, path=path, outcome=outcome)]
     if path != "-" and Path(path).is_dir():
         found = _evidence(path, history, report, patience, limits)
+        reason = report.sentence if outcome is worst([outcome, found.outcome]) else found.reason
         outcome = worst([outcome, found.outcome])
+        if outcome not in {Outcome.PASS, Outcome.VIOLATION}:
+            said["reason"] = reason
         said |= {"outcome": outcome, "notes": [*said["notes"], *found.notes]}
         said |= found.as_json(said["violation"])
         lines = [
@@ -257,7 +260,8 @@ def _evidence(
 
 
 def _not_judged(outcome: Outcome, why: str) -> Rejudged:
-    return Rejudged(outcome=outcome, notes=(f"the evidence was not judged: {why}",))
+    reason = f"the evidence was not judged: {why}"
+    return Rejudged(outcome=outcome, reason=reason, notes=(reason,))
 
 
 def _checked(history: History, began_s: float, load_s: float, patience: Patience, **how: Any) -> Report:

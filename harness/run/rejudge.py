@@ -47,11 +47,13 @@ if TYPE_CHECKING:
 class Rejudged(msgspec.Struct, frozen=True, kw_only=True):
     """What evidence says. ``notes`` tell what was torn off, or why nothing was judged.
 
+    ``reason`` is the note that tells of the outcome, where that is neither a pass nor a violation;
     ``proof``: who served what the history proves false, or what an oracle found; ``claims``: what was
     exercised of what the policy claims, None where nobody could count.
     """
 
     outcome: Outcome
+    reason: str | None = None
     oracles: tuple[OracleResult, ...] = ()
     notes: tuple[str, ...] = ()
     proof: Proof | None = None
@@ -83,15 +85,24 @@ def rejudge(directory: Path, history: History, violation: Violation | None = Non
     try:
         found = _rejudge(run, history, violation)
     except MalformedEvidence as error:
-        found = Rejudged(outcome=Outcome.MALFORMED, notes=(f"evidence: {error}",))
+        found = _unjudged(Outcome.MALFORMED, f"evidence: {error}")
     except (PlanError, StoreError) as error:
-        found = Rejudged(outcome=Outcome.UNKNOWN, notes=(f"only the history was judged: {error}",))
+        found = _unjudged(Outcome.UNKNOWN, f"only the history was judged: {error}")
     less = word.less_than(proved=violation is not None or found.proof is not None)
+    reasons: list[tuple[Outcome, str | None]]
+    reasons = [(outcome, causes[0]) for outcome, causes in word.causes.items()]
+    reasons += [*((Outcome.UNKNOWN, cause) for cause in less), (found.outcome, found.reason)]
+    outcome = worst(each for each, _ in reasons)
     return msgspec.structs.replace(
         found,
-        outcome=worst([found.outcome, *word.causes, *([Outcome.UNKNOWN] if less else [])]),
+        outcome=outcome,
+        reason=next(reason for each, reason in reasons if each is outcome),
         notes=(*word.notes, *itertools.chain(*word.causes.values()), *less, *found.notes),
     )
+
+
+def _unjudged(outcome: Outcome, why: str) -> Rejudged:
+    return Rejudged(outcome=outcome, reason=why, notes=(why,))
 
 
 def _rejudge(run: RunDir, history: History, violation: Violation | None) -> Rejudged:
@@ -109,16 +120,21 @@ def _rejudge(run: RunDir, history: History, violation: Violation | None) -> Reju
     silent = (node for node in testimony.missing(history) if node not in unreadable)
     missing = tuple(dict.fromkeys((*gathered.missing, *silent)))
     unheard = (*((missed(missing),) if missing else ()), *testimony.unheard(history))
-    outcomes = [Outcome.UNKNOWN] if unheard or unreadable else []
-    if testimony.proofs:
-        outcomes.append(Outcome.VIOLATION)
+    unheard = (*unreadable.values(), *unheard)
     idle = () if "not-exercised" in plan.allow else tuple(testimony.idle(history))
+    reasons: dict[Outcome, str | None] = {}
+    if testimony.proofs:
+        reasons[Outcome.VIOLATION] = None
+    if unheard:
+        reasons[Outcome.UNKNOWN] = unheard[0]
     if idle:
-        outcomes.append(Outcome.NOT_EXERCISED)
+        reasons[Outcome.NOT_EXERCISED] = idle[0]
+    outcome = worst(reasons)
     return Rejudged(
-        outcome=worst(outcomes),
+        outcome=outcome,
+        reason=reasons.get(outcome),
         oracles=tuple(each for each in testimony.oracles if each.name != availability.NAME),
-        notes=(*gathered.notes, *unreadable.values(), *unheard, *idle, *unread),
+        notes=(*gathered.notes, *unheard, *idle, *unread),
         proof=proof_of_oracles(testimony.oracles)
         if violation is None
         else proof_of(violation, testimony.timelines, windows),

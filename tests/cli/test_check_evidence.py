@@ -31,6 +31,7 @@ HISTORY = [
     '{"process":0,"type":"invoke","f":"write","key":"x","value":1}',
     '{"process":0,"type":"ok","f":"write","key":"x","value":1}',
 ]
+CUT_SHORT = "it was cut short, and is judged as far as it went"
 NEVER_WRITTEN = [
     '{"process":1,"type":"invoke","f":"read","key":"x"}',
     '{"process":1,"type":"ok","f":"read","key":"x","value":9}',
@@ -165,9 +166,21 @@ def test_a_run_that_failed_before_it_had_a_history_is_told_as_that(lantern: Lant
     vouch(run, outcome="harness-failure", reason=why, witnessed={"harness-failure": [why]})
     code, said = judged(lantern, run)
     assert (code, said["outcome"]) == (6, "harness-failure")
-    assert any(why in note for note in said["notes"])
+    assert why in said["reason"]
+    page = (run / "report.html").read_text()
+    assert why in page
+    assert '<section id="figure" hidden>' in page, "there is nothing to be seen on it"
     (run / "verdict.json").unlink()  # killed as it started
     assert judged(lantern, run)[0] == 3
+
+
+def test_the_report_of_what_is_unknown_says_why(lantern: Lantern, run: Path) -> None:
+    (run / "verdict.json").unlink()
+    code, said = judged(lantern, run)
+    assert (code, said["reason"]) == (3, f"this run has no verdict.json: {CUT_SHORT}")
+    page = (run / "report.html").read_text()
+    assert f"<h1>This run has no verdict.json: {CUT_SHORT}</h1>" in page
+    assert '<section id="figure">' in page
 
 
 def test_a_pass_whose_history_is_gone_is_none(lantern: Lantern, run: Path) -> None:

@@ -94,6 +94,11 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
         return any(bar.kind == kind for bar in self.bars)
 
     @property
+    def empty(self) -> bool:
+        """Whether there is nothing on it to be seen: of a run that never began."""
+        return not self.bars and not self.ticks
+
+    @property
     def ticks_ns(self) -> tuple[int, ...]:
         """Round instants along the view, for its axis."""
         start_ns, end_ns = self.view_ns
