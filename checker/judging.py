@@ -33,8 +33,9 @@ if TYPE_CHECKING:
     from checker.budget import Meter
     from checker.part import Share
     from checker.search.walk import Rows, Way
-    from checker.shares import Shares
+    from checker.shares import Shares, Together
     from checker.zones.lower import Lowered
+    from checker.zones.many import Values
 
 _WALKS_LOST_MAX = 2
 _OPEN_AT_ONCE_FEW = 6
@@ -97,23 +98,25 @@ class Judging:
     def _at_once(self) -> Iterator[Search]:
         """Pass keys on which little happens, many at once; yield what is to be searched of others."""
         lowered = whole(self.shares)
-        crowded = _crowded(lowered, len(self.shares))
-        if _reads_and_writes(lowered) and unique(lowered, self.shares.whose):
-            if not crowded:
-                self._pass_what_fits(lowered)
-            return
-        columns = rows(self.shares, lowered)
+        if _reads_and_writes(lowered):
+            columns = together(self.shares, lowered)
+            values = unique(*columns)
+            if values is not None:
+                if not _crowded(lowered, len(self.shares)):
+                    self._pass_what_fits(columns, values)
+                return
+        series = rows(self.shares, lowered)
         through: dict[int, Way] = {}
-        yield from self._walk_along(columns, lowered, through)
-        self._pass(through, Method.WALK, lambda place: order(columns, through[place]))
+        yield from self._walk_along(series, lowered, through)
+        self._pass(through, Method.WALK, lambda place: order(series, through[place]))
 
-    def _walk_along(self, columns: Rows, lowered: Lowered, through: dict[int, Way]) -> Iterator[Search]:
+    def _walk_along(self, series: Rows, lowered: Lowered, through: dict[int, Way]) -> Iterator[Search]:
         """Walk, and keep in ``through`` the ways that were found.
 
         Where a walk comes through few keys it is not tried on the rest.
         """
         lost_many, looked_at = 0, 0
-        ways = walk(columns, lowered.start, lambda place: unknowns(self.shares, place, lowered))
+        ways = walk(series, lowered.start, lambda place: unknowns(self.shares, place, lowered))
         for place, way in enumerate(ways):
             if isinstance(way, Lost):
                 lost_many += 1
@@ -128,11 +131,11 @@ class Judging:
                 if self._stop() is not None:
                     return
 
-    def _pass_what_fits(self, lowered: Lowered) -> None:
+    def _pass_what_fits(self, columns: Together, values: Values) -> None:
         """Pass the keys that zones, asked of all at once, are sure of."""
         unsure: set[Hashable] = set()
         try:
-            for so_far in doubtful(*together(self.shares, lowered)):
+            for so_far in doubtful(*columns, values):
                 unsure = so_far
                 if self._stop() is not None:
                     return

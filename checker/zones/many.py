@@ -22,7 +22,7 @@ returns.
 from __future__ import annotations
 
 from itertools import compress, islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from checker.zones.clusters import EVER
 from checker.zones.lower import IS_WRITER
@@ -47,33 +47,51 @@ class DoesNotFit(Exception):  # noqa: N818 - an answer, told from wherever it is
         self.key = key
 
 
-def unique(lowered: Lowered, keys: Sequence[Hashable]) -> bool:
-    """Return whether no value is written twice on its key, or is the initial one; all is tagged, no cas.
+class Values(NamedTuple):
+    """The values of several keys, told apart: each with its key, where one is written on several.
 
-    ``keys`` is the tagged key of each operation.
+    ``seen`` has that of each operation, ``starts`` the initial one of each key, ``written`` those of the
+    writes.
     """
+
+    seen: Sequence[Any]
+    starts: Sequence[Any]
+    written: set[Any]
+
+
+def unique(lowered: Lowered, keys: Sequence[Hashable], names: Sequence[Hashable]) -> Values | None:
+    """Return the values told apart; None if one is written twice on its key, or is the initial one.
+
+    ``keys`` is the tagged key of each operation, ``names`` each key once; all is tagged, and no cas.
+    """
+    seen: Sequence[Any] = lowered.values
+    starts: Sequence[Any] = [lowered.start] * len(names)
     writes = lowered.codes.translate(IS_WRITER)
-    written = list(compress(lowered.values, writes))
-    values = set(written)
-    if lowered.start in values:
-        return False
-    return len(values) == len(written) or len(written) == len(
-        set(zip(compress(keys, writes), written, strict=True))
-    )
+    many = writes.count(1)
+    written = set(compress(seen, writes))
+    if lowered.start in written:
+        return None
+    if len(written) < many:
+        seen = list(zip(keys, seen, strict=True))
+        starts = list(zip(names, starts, strict=True))
+        written = set(compress(seen, writes))
+    return Values(seen, starts, written) if len(written) == many else None
 
 
 def doubtful(
-    lowered: Lowered, keys: Sequence[Hashable], names: Iterable[Hashable]
+    lowered: Lowered, keys: Sequence[Hashable], names: Sequence[Hashable], values: Values
 ) -> Iterator[set[Hashable]]:
     """Yield, after every so many operations, of which keys it is not certain that they fit some order.
 
-    ``keys`` is the tagged key of each operation, ``names`` each key once. Values are tagged, `unique`,
-    and of no cas. What is yielded last is of all operations. Raises `DoesNotFit`.
+    ``keys`` and ``names`` as for `unique`, which told the ``values`` apart. What is yielded last is of
+    all operations. Raises `DoesNotFit`.
     """
-    last_of: dict[Hashable, _Cluster] = {name: [lowered.start, EVER, EVER, None] for name in names}
+    clusters = ([start, EVER, EVER, None] for start in values.starts)
+    last_of: dict[Hashable, _Cluster] = dict(zip(names, clusters, strict=True))
     awaited: dict[tuple[Hashable, Any], int] = {}
+    unwritten = values.written.copy()
     writes = lowered.codes.translate(IS_WRITER)
-    rows = zip(keys, writes, lowered.values, lowered.calls, lowered.returns, strict=True)
+    rows = zip(keys, writes, values.seen, lowered.calls, lowered.returns, strict=True)
     for done in range(0, len(keys), _AT_A_TIME):
         if done:
             _forget(last_of.values())
@@ -85,45 +103,62 @@ def doubtful(
                     soonest = min(back, awaited.pop((key, value)))
                     if soonest < call:
                         raise DoesNotFit(key)
+                unwritten.discard(value)
                 last_of[key] = [value, soonest, call, last]
             elif last[0] == value:
                 if back < last[1]:  # noqa: PLR1730 - min() would double the time of this branch
                     last[1] = back
                 last[2] = call
-            elif not _see(key, last_of, value, call, back):
+            elif value in unwritten or not _see(key, last_of, value, call, back):
                 awaited[key, value] = min(back, awaited.get((key, value), back))
         yield {key for key, _ in awaited}
 
 
 def _see(key: Hashable, last_of: dict[Hashable, _Cluster], value: Any, call: int, back: int) -> bool:
     """Have a value read that is not the last one, if it is there; raise `DoesNotFit` of ``key``."""
-    passed = []
     cluster = last_of[key]
-    while cluster[0] != value:
-        passed.append(cluster)
+    behind = None
+    for _ in range(_REACH):
+        if behind is None and cluster[1] < call:
+            behind = cluster
         cluster = cluster[3]
-        if cluster is None or len(passed) > _REACH:
+        if cluster is None:
             return False
-    first = cluster[1]
-    behind = next((at for at, each in enumerate(passed) if each[1] < call), None)
+        if cluster[0] == value:
+            break
+    else:
+        return False
     if behind is not None:
-        before, after = [], passed[:behind]
-        for each in passed[behind:]:
-            if first >= each[2]:
-                before.append(each)
-            elif each[1] >= call:
-                after.append(each)
-            else:
-                raise DoesNotFit(key)
-        rest = cluster[3]
-        for each in reversed([*after, cluster, *before]):
-            each[3] = rest
-            rest = each
-        last_of[key] = rest
-    if back < first:
+        _move(key, last_of, cluster, behind, call)
+    if back < cluster[1]:  # noqa: PLR1730 - as above
         cluster[1] = back
     cluster[2] = call
     return True
+
+
+def _move(
+    key: Hashable, last_of: dict[Hashable, _Cluster], cluster: _Cluster, behind: _Cluster, call: int
+) -> None:
+    """Put ``cluster`` behind a later one; raise `DoesNotFit` if one that it passes must come between."""
+    before: list[_Cluster] = []
+    after: list[_Cluster] = []
+    first, each = cluster[1], last_of[key]
+    while each is not behind:
+        after.append(each)
+        each = each[3]
+    while each is not cluster:
+        if first >= each[2]:
+            before.append(each)
+        elif each[1] >= call:
+            after.append(each)
+        else:
+            raise DoesNotFit(key)
+        each = each[3]
+    last = cluster[3]
+    for each in reversed((*after, cluster, *before)):
+        each[3] = last
+        last = each
+    last_of[key] = last
 
 
 def _forget(clusters: Iterable[_Cluster]) -> None:
