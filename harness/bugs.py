@@ -20,7 +20,12 @@ def traceback_of(error: BaseException) -> str:
 
 
 def recorded(error: BaseException, broke: str = "harness failure, no verdict") -> str:
-    """Save the traceback; return one sentence that says what broke and where to read more."""
+    """Save the traceback; return one sentence that says what broke and where to read more.
+
+    For want of memory anything breaks anywhere, and where it was says nothing.
+    """
+    if isinstance(error, MemoryError):
+        return f"{broke}: this process may have no more memory"
     text = traceback_of(error)
     what = " ".join(f"{type(error).__name__}: {error}".split())
     what = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in what)

@@ -81,10 +81,10 @@ def _guarded(arguments: list[str]) -> int:
             outcome: Outcome = lantern.invoke(context)
     except click.exceptions.Exit as done:  # --help and --version
         return done.exit_code
-    except BrokenPipeError:
+    except OSError as error:
         if not {"--help", "--version"} & set(arguments):
             raise
-        return Outcome.PASS.code
+        return _help_unread(arguments, error)
     except click.ClickException as error:
         _show_usage(error, output.story)
         return _ended(arguments, Outcome.USAGE.value, _message(error), code=Outcome.USAGE.code)
@@ -99,6 +99,14 @@ def _guarded(arguments: list[str]) -> int:
         _write(sys.stderr, f"lantern: {output.lost}; the outcome was: {outcome}\n")
         outcome = Outcome.HARNESS_FAILURE if outcome is Outcome.PASS else outcome
     return outcome.code
+
+
+def _help_unread(arguments: list[str], error: OSError) -> int:
+    """Say that nobody could read the help; a reader that left has read enough."""
+    if isinstance(error, BrokenPipeError):
+        return 0
+    sentence = f"the help could not be written to standard output: {error.strerror}"
+    return _ended(arguments, "harness-failure", sentence, code=HARNESS_FAILURE)
 
 
 def _ended(arguments: list[str], outcome: str, sentence: str, *, code: int) -> int:

@@ -87,12 +87,19 @@ def places(*where: Place) -> click.Choice[str]:
 def json_value(_: click.Context, __: click.Parameter, text: str) -> Any:
     """Return the value that an option's text means as JSON: ``null``, ``0``, ``[1, 3]``."""
     try:
-        return json.loads(text, parse_constant=_no_number)
+        return json.loads(text, parse_constant=_no_number, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise click.BadParameter(
             f"{plain(text, chars_max=INITIAL_CHARS_SHOWN)!r} is not JSON ({error});"
             " text needs its quotes: '\"a\"'"
         ) from error
+
+
+def _finite(word: str) -> float:
+    number = float(word)
+    if math.isinf(number):  # what it is compared with is a number, and nothing would ever equal it
+        raise ValueError(f"{word} is more than a number can be")
+    return number
 
 
 def _no_number(word: str) -> NoReturn:

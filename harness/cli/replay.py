@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from harness.store.rundir import RunDir
 
     from .output import Output
+
+CHANGED: Final = (
+    "the saved history does not come again: it was changed, or another version of Lantern made it"
+)
 
 
 @click.command()
@@ -109,13 +113,13 @@ def _try(plan: Plan, history: bytes | None, output: Output) -> tuple[dict[str, A
         }
         return told, result.interrupted
     again = replayed(plan, history)
-    outcome = again.outcome
-    if again.identical is False:
-        outcome = worst((outcome, Outcome.HARNESS_FAILURE))
+    outcome, reason = again.outcome, again.reason
+    if again.identical is False and worst((outcome, Outcome.HARNESS_FAILURE)) is not outcome:
+        outcome, reason = Outcome.HARNESS_FAILURE, f"{CHANGED}; this time it was: {outcome.words}"
     told = {
         "outcome": outcome.value,
         "kind": again.kind,
-        "reason": again.reason,
+        "reason": reason,
         "identical": again.identical,
         "run": None,
     }

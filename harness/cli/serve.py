@@ -39,10 +39,18 @@ def _loopback(_: click.Context, __: click.Parameter, text: str) -> str:
     return str(address)
 
 
+def _directory(_: click.Context, __: click.Parameter, store: Path) -> Path:
+    """Return a directory that is one: click takes a device and a pipe for no file, too."""
+    if not store.is_dir():
+        raise click.BadParameter(f"{plain(store)} is no directory")
+    return store
+
+
 @click.command()
 @click.option(
     "--store",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
+    callback=_directory,
     default=".",
     help="A directory of runs, or one that holds runs/ and campaigns/.",
 )

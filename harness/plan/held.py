@@ -42,7 +42,8 @@ def wrong_within(value: object, *, depth: int = 0) -> str | None:
             inner = [*value]
         case None | bool() | int() | float() | str():
             wrong = wrong_with(value)
-            return None if wrong is None else f"it {wrong}"
+            named = value if isinstance(value, float) else "it"
+            return None if wrong is None else f"{named} {wrong}"
         case _ if not depth:  # the type of its field says what there should be
             return None
         case _:

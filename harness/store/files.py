@@ -111,7 +111,10 @@ def write_new(path: Path, data: bytes) -> None:
 def write_atomic(path: Path, data: bytes) -> None:
     """Put a whole file in place, replacing one that is there."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    descriptor = open_new(beside)
+    try:
+        descriptor = _open_new(beside)
+    except OSError as error:
+        raise trouble(error, path) from error
     try:
         try:
             write_all(descriptor, data, path)

@@ -18,6 +18,7 @@ import contextlib
 import os
 import re
 import shutil
+import sys
 import tempfile
 import time
 from typing import TYPE_CHECKING, Any, Final
@@ -345,7 +346,12 @@ def _require_utf8(path: Path) -> None:
     try:
         str(path.absolute()).encode()
     except UnicodeEncodeError:
-        raise Refused(f"{path}: the path of a run directory has to be UTF-8 text") from None
+        wrong = "the path of a run directory has to be UTF-8 text"
+        with contextlib.suppress(UnicodeDecodeError):
+            os.fsencode(path.absolute()).decode()
+            encoding = sys.getfilesystemencoding()
+            wrong = f"a locale of {encoding} cannot name it: use one of UTF-8, or set PYTHONUTF8=1"
+        raise Refused(f"{path}: {wrong}") from None
 
 
 def _require_room(where: Path) -> None:

@@ -110,8 +110,10 @@ def test_a_history_that_does_not_come_back_is_told(lantern: Lantern) -> None:
     history = lantern.place / "run" / "history.jsonl"
     history.write_bytes(history.read_bytes() + b"\n")
     again = lantern("replay", "run", "--json")
-    assert json.loads(again.stdout)["tries"][0]["identical"] is False
+    told = json.loads(again.stdout)["tries"][0]
+    assert told["identical"] is False
     assert again.returncode in (1, 6)
+    assert (again.returncode == 6) == told["reason"].startswith("the saved history does not come again")
 
 
 def test_what_cannot_be_shrunk_ends_in_seven(lantern: Lantern) -> None:

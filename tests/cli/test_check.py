@@ -222,6 +222,7 @@ def test_a_spent_time_limit_is_unknown(lantern: Lantern, tmp_path: Path) -> None
     "arguments",
     [
         ("--initial", "NaN"),
+        ("--initial", "[-1e999]"),
         ("--initial", "nothing"),
         ("--time-limit", "0"),
         ("--time-limit", "nan"),

@@ -279,6 +279,35 @@ def test_a_result_that_cannot_be_written_is_no_pass(lantern: Lantern) -> None:
     assert b"could not be written" in done.stderr
 
 
+@pytest.mark.parametrize("asked", ["--help", "--version", "run --help"])
+def test_help_that_cannot_be_written_is_one_sentence_and_no_bug(lantern: Lantern, asked: str) -> None:
+    done = lantern.shell(f"$LANTERN {asked} > /dev/full")
+    assert done.returncode == 6
+    assert done.stderr.decode() == (
+        "lantern: the help could not be written to standard output: No space left on device\n"
+    )
+
+
+def test_a_path_that_only_the_locale_cannot_name_is_told_from_one_that_is_no_text(
+    lantern: Lantern,
+) -> None:
+    env = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    for name, told in (
+        ("caf\u00e9", "a locale of ascii cannot name it"),
+        ("caf\udce9", "has to be UTF-8"),
+    ):
+        done = lantern("run", "--on", "sim", "--time", "1", "--out", name, env=env)
+        assert done.returncode == 2
+        assert told in done.stderr.decode()
+
+
+def test_memory_that_ran_out_is_one_sentence_and_no_traceback(lantern: Lantern, tmp_path: Path) -> None:
+    done = lantern("doctor", patch=broken("doctor", "raise MemoryError"))
+    assert done.returncode == 6
+    assert done.stderr == b"lantern: harness failure, no verdict: this process may have no more memory\n"
+    assert not list(tmp_path.glob("lantern-failure-*"))
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_a_locale_that_is_not_utf_8_stops_nothing(lantern: Lantern, encoding: str) -> None:
     env = {"PYTHONIOENCODING": encoding, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}

@@ -111,8 +111,8 @@ def test_a_name_that_no_file_can_have_is_no_bug_of_ours(
 def test_a_pack_that_cannot_have_its_name_is_told_by_it(lantern: Lantern) -> None:
     ended = lantern("pack", "run", LONG)
     said = (ended.stdout + ended.stderr).decode()
-    assert ended.returncode == 6
-    assert said == f"lantern: {LONG}: File name too long\n"
+    assert ended.returncode == 2
+    assert said == f"Error: {LONG}: File name too long: no file can be made there\n"
 
 
 def test_a_link_of_ones_own_is_followed_and_one_in_a_run_directory_is_not(lantern: Lantern) -> None:
@@ -127,3 +127,9 @@ def test_a_link_of_ones_own_is_followed_and_one_in_a_run_directory_is_not(lanter
 
 def test_standard_input_may_be_a_pipe(lantern: Lantern) -> None:
     assert lantern("check", "-", data=b"").returncode == 4
+
+
+def test_a_store_that_is_a_device_is_no_directory_and_is_not_served(lantern: Lantern) -> None:
+    done = lantern("serve", "--store", "/dev/null", "--port", "0")
+    assert done.returncode == 2
+    assert b"/dev/null is no directory" in done.stderr

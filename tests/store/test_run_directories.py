@@ -116,6 +116,12 @@ def test_an_interrupted_write_leaves_nothing_in_the_way(
     assert (tmp_path / "a").read_bytes() == b"whole"
 
 
+def test_a_file_whose_directory_is_gone_is_called_by_its_own_name(tmp_path: Path) -> None:
+    with pytest.raises(StoreError) as error:
+        write_atomic(tmp_path / "gone" / "verdict.json", b"x")
+    assert str(error.value) == f"{tmp_path}/gone/verdict.json: No such file or directory"
+
+
 def test_evidence_behind_a_link_is_not_read(tmp_path: Path) -> None:
     run = rundir.create("x", store=tmp_path)
     run.evidence.rename(tmp_path / "elsewhere")
