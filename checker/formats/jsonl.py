@@ -1,4 +1,4 @@
-r"""Our own format: one JSON object a line, the first of them a `Header`.
+r"""Our own format: one JSON object a line, the first of them a header.
 
 The recorder flushes line by line, so a power cut leaves a last line without its newline, or a tail of
 NULs: what was complete is read and the loss is noted. Everything else that is no event is refused with

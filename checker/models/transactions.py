@@ -27,9 +27,10 @@ _WRITES = frozenset({"write", "w"})
 
 
 class MultiRegister(Model):
-    """Registers by key; the state holds those that differ from ``initial``'s rest.
+    """Registers by key, several of which one operation may read and write.
 
-    ``initial`` is a map, or one value for every register.
+    The state holds those that differ from ``initial``'s rest: ``initial`` is a map, or one value for
+    every register.
     """
 
     name: ClassVar[str] = "multi-register"

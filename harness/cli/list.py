@@ -79,7 +79,8 @@ def _formats() -> Rows:
 
 
 def _first_line(thing: object) -> str:
-    return (inspect.getdoc(thing) or "").partition("\n")[0]
+    """Return what its docstring begins with, in plain text."""
+    return (inspect.getdoc(thing) or "").partition("\n")[0].replace("`", "")
 
 
 TOPICS: Final[dict[str, Callable[[], Rows]]] = {

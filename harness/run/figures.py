@@ -11,6 +11,7 @@ from checker.events import EventType
 from harness.report.faults import held, shape_of
 from harness.report.view import FaultCount, ReadPathCount
 from nemesis.faults import Standing
+from targets.clock import SECOND
 
 if TYPE_CHECKING:
     from checker.operations import History
@@ -81,9 +82,15 @@ def _did(installed: list[Injected]) -> str:
     ]
     words = [f"{word} {count}x" for word, count in hit.most_common(6)]
     if lasted_ns:
-        least, most = (f"{end(lasted_ns) / 1e9:.1f}" for end in (min, max))
-        words.append(f"{least} s each" if least == most else f"{least} to {most} s each")
+        least, most = (_seconds(end(lasted_ns)) for end in (min, max))
+        one = f"{least} s" if len(lasted_ns) == 1 else f"{least} s each"
+        words.append(one if least == most else f"{least} to {most} s each")
     return ", ".join(words)
+
+
+def _seconds(length_ns: int) -> str:
+    """Return a length with as many digits as a short one needs: a pause of 30 ms is none of 0.0 s."""
+    return f"{length_ns / 1e9:.{1 if length_ns >= SECOND // 10 else 3}f}"
 
 
 def _words(fault: Injected) -> list[str]:

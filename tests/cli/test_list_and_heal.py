@@ -37,6 +37,7 @@ def test_everything_that_is_known_is_listed_with_what_it_is_about(lantern: Lante
     rows = json.loads(lantern("list", topic, "--json").stdout)[topic]
     assert {row["name"] for row in rows} == KNOWN[topic]
     assert all(row["about"] for row in rows)
+    assert not any("`" in row["about"] for row in rows), "this is no markup"
     shown = lantern("list", topic).stdout.decode()
     assert all(name in shown for name in KNOWN[topic])
     assert all(len(line) <= 80 for line in shown.splitlines())

@@ -9,6 +9,7 @@ import pytest
 
 from harness.plan.dump import to_yaml
 from harness.report.injected import Kept, load, schedule_of, windows
+from harness.run.figures import fault_counts
 from harness.store.errors import NotARun
 from harness.store.rundir import RunDir
 from nemesis.faults import Campaign, Pause, Standing
@@ -85,3 +86,22 @@ def test_a_run_that_never_came_to_its_load_has_a_file_too(tmp_path: Path) -> Non
 def test_a_file_that_is_none_of_ours_is_refused_by_name(tmp_path: Path, text: str) -> None:
     with pytest.raises(NotARun, match=r"schedule\.yaml"):
         kept(tmp_path, text.encode())
+
+
+@pytest.mark.parametrize(
+    ("lengths_ns", "lasted"),
+    [
+        ((1_640_000_000,), "1.6 s"),
+        ((31_000_000, 1_230_000_000), "0.031 to 1.2 s each"),
+        ((2_000_000_000, 2_010_000_000), "2.0 s each"),
+    ],
+)
+def test_how_long_faults_lasted_is_told_and_no_short_one_is_of_no_length(
+    lengths_ns: tuple[int, ...], lasted: str
+) -> None:
+    faults = (
+        msgspec.structs.replace(PAUSED, id=n, healed_ns=20 + length_ns)
+        for n, length_ns in enumerate(lengths_ns, 1)
+    )
+    did = fault_counts(InjectionRecord(faults=tuple(faults)))["pause"].did
+    assert did == f"leader {len(lengths_ns)}x, {lasted}"
