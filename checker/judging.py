@@ -6,8 +6,8 @@ cost; a violation is explained at once, out of the same budget.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from itertools import compress
 from typing import TYPE_CHECKING
 
@@ -54,6 +54,7 @@ class Judging:
     explain: bool = field(kw_only=True, default=True)
     violations: list[Violation] = field(default_factory=list)
     _verdicts: dict[int, KeyVerdict] = field(default_factory=dict)
+    _refuted: set[int] = field(default_factory=set)
 
     def verdicts(self) -> tuple[KeyVerdict, ...]:
         """Return the verdicts in the order of the shares."""
@@ -62,7 +63,7 @@ class Judging:
     def run(self) -> None:
         """Give every share its verdict."""
         searches: list[Search] = []
-        if self.shares and _can_walk(self.shares):
+        if self._walks:
             searches.extend(self._at_once())
         seen = {each.place for each in searches}.union(self._verdicts)
         waiting = [place for place in range(len(self.shares)) if place not in seen]
@@ -84,9 +85,13 @@ class Judging:
                 key=keys[place], outcome=unknown, method=method, operations=sizes[place], reason=reason
             )
 
+    @cached_property
+    def _walks(self) -> bool:
+        return bool(self.shares) and _can_walk(self.shares)
+
     def _decide(self, place: int, share: Share) -> list[Search]:
         """Decide a key without a search, or return the search that has to."""
-        if type(share.model) in REGISTERS:
+        if type(share.model) in REGISTERS or self._walks:
             return self._by_zones(place, share)
         return self._generic(place, share)
 
@@ -140,8 +145,7 @@ class Judging:
                 if self._stop() is not None:
                     return
         except DoesNotFit as wrong:
-            if not self.all_keys:
-                self._refute(self.shares.names.index(wrong.key), Method.ZONES)
+            self._refute(self.shares.names.index(wrong.key), Method.ZONES)
             return
         certain: Sequence[int] = range(len(self.shares))
         if unsure:
@@ -172,13 +176,19 @@ class Judging:
             self._refute(place, Method.WALK)
 
     def _refute(self, place: int, method: Method) -> None:
-        """Judge a key that fits no order, as it was found together with others: say why, if asked."""
+        """Judge a key that fits no order, as it was found together with others: say why, if asked.
+
+        Where the budget does not allow a search for the reason, the verdict stands without it.
+        """
         if self.explain:
+            self._refuted.add(place)
             self._search(self._decide(place, self.shares[place]))
         else:
-            key = self.shares.keys[place]
-            self.violations.append(Violation(key=key, operations=(), sentence="no order fits"))
+            self.violations.append(self._no_order_fits(place))
             self._conclude(place, method, Outcome.VIOLATION)
+
+    def _no_order_fits(self, place: int) -> Violation:
+        return Violation(key=self.shares.keys[place], operations=(), sentence="no order fits")
 
     def _proved(self) -> bool:
         return bool(self.violations) and not self.all_keys
@@ -187,10 +197,10 @@ class Judging:
         return NOT_LOOKED_AT if self._proved() else self.meter.spent()
 
     def _by_zones(self, place: int, share: Share) -> list[Search]:
-        """Decide a register, or return the search that has to."""
+        """Decide a register, or a string that is put and got, or return the search that has to."""
         began_s = self.meter.elapsed_s()
         lowered, positions = share.lowered()
-        decision = decide(lowered)
+        decision = None if Code.APPEND in lowered.codes else decide(lowered)
         seconds = self.meter.elapsed_s() - began_s
         match decision:
             case Fits(blocks):
@@ -212,6 +222,8 @@ class Judging:
                 self.violations.append(violation)
                 self._conclude(place, Method.ZONES, Outcome.VIOLATION, seconds=seconds)
             case Unsure() | None:
+                if type(share.model) not in REGISTERS:
+                    return self._generic(place, share)
                 rank = None if decision is None else _rank(lowered, decision.blocks)
                 return [
                     Search(
@@ -268,6 +280,9 @@ class Judging:
     def _accept(self, each: Search, answer: Answer) -> None:
         """Record the answer to a search."""
         each.running.close()
+        if answer.outcome is Outcome.UNKNOWN and each.place in self._refuted:
+            violation = self._no_order_fits(each.place)
+            answer = replace(answer, outcome=Outcome.VIOLATION, violation=violation, reason=None)
         if answer.violation is not None:
             self.violations.append(answer.violation)
         order, indices = answer.order, each.indices

@@ -56,6 +56,61 @@ def test_the_time_limit_yields_unknown_with_what_ran_out_and_where() -> None:
     assert report.sentence.endswith("operations are open at once")
 
 
+def burst(puts: int, *, gets: tuple[int, ...]) -> History:
+    """Return a history of a string: quiet, then many puts at once, then what was got, one by one."""
+    spans: list[tuple[int, int, str, str]] = []
+    for number in range(100):
+        spans += [
+            (10 * number, 1, "put", f"before {number}"),
+            (10 * number + 2, 1, "get", f"before {number}"),
+        ]
+    spans += [(1_000 + number, 100, "put", f"{number}") for number in range(puts)]
+    spans += [(2_000 + 2 * at, 1, "get", f"{number}") for at, number in enumerate(gets)]
+    events = sorted(
+        (stamp, kind, process, f, value)
+        for process, (call, length, f, value) in enumerate(spans)
+        for stamp, kind in ((call, "invoke"), (call + length, "ok"))
+    )
+    lines = [
+        {"process": process, "type": kind, "f": f, "key": "x", "value": value, "time_ns": stamp}
+        for stamp, kind, process, f, value in events
+    ]
+    return formats.read("\n".join(map(json.dumps, lines)).encode() + b"\n", name="burst.jsonl")
+
+
+@pytest.mark.parametrize("all_keys", [False, True])
+@pytest.mark.parametrize("explain", [False, True])
+def test_a_string_put_once_needs_no_search_whatever_is_asked(*, explain: bool, all_keys: bool) -> None:
+    few = Budget(configurations_max=1_000)
+    wrong, right = burst(15, gets=(1, 0, 1)), burst(15, gets=(1, 1))
+    report = check(wrong, model="kv", budget=few, explain=explain, all_keys=all_keys)
+    assert report.outcome is Outcome.VIOLATION
+    assert report.violation is not None
+    assert len(report.violation.operations) == (4 if explain else 0)
+    report = check(right, model="kv", budget=few, explain=explain, all_keys=all_keys)
+    assert report.outcome is Outcome.PASS
+
+
+@pytest.mark.parametrize("all_keys", [False, True])
+@pytest.mark.parametrize("explain", [False, True])
+@pytest.mark.parametrize(
+    ("model", "text"),
+    [
+        ("register", "0 |-w 1-| |-w 2-| |-r 1-|"),
+        ("register", "0 |-w 1-| |-w 1-| |-w 2-| |-r 1-|"),
+        ("cas-register", "0 |-w 1-| |-cas 1 2-| |-w 1-| |-r 2-|"),
+        ("kv", '0 |-put "a"-| |-append "b"-| |-get "a"-|'),
+    ],
+)
+def test_a_violation_stands_though_no_time_is_left_to_say_why(
+    model: str, text: str, *, explain: bool, all_keys: bool
+) -> None:
+    over = Budget(time_s=1, clock=Clock(1))
+    report = check(drawn(text), model=model, budget=over, explain=explain, all_keys=all_keys)
+    assert report.outcome is Outcome.VIOLATION
+    assert report.sentence.startswith("not linearizable: ")
+
+
 def test_a_check_that_is_called_off_keeps_what_is_decided_and_says_why() -> None:
     asked = 0
 
