@@ -109,7 +109,8 @@ def pair(  # noqa: C901, PLR0912, PLR0915 - one loop over millions of lines: cal
     open_operation: dict[int | str, int] = {}
     retired: set[int | str] = set()
     nemesis_functions: dict[str, int] = {}
-    client_functions: set[str] = set()
+    invoked: dict[str, int] = {}
+    succeeded: dict[str, int] = {}
     changed: list[int] = []
     last_index, last_ns = -1, -NEVER
     stamped: bool | None = None
@@ -180,8 +181,10 @@ def pair(  # noqa: C901, PLR0912, PLR0915 - one loop over millions of lines: cal
             number = len(what)
             open_operation[process] = number
             f = event.f
-            client_functions.add(f)
-            what.append(kind_of(f, "info", None, line))
+            code = invoked.get(f)
+            if code is None:
+                code = invoked[f] = kind_of(f, "info", None, line)
+            what.append(code)
             keys.append(event.key)
             values.append(event.value)
             processes.append(process)
@@ -198,10 +201,12 @@ def pair(  # noqa: C901, PLR0912, PLR0915 - one loop over millions of lines: cal
             raise malformed(f"process {process} completes ({kind}) what it never invoked", line)
         error = None if event.error is None else str(event.error)
         f = event.f
-        code = kind_of(f, kind, error, line)
+        code = succeeded.get(f) if kind == "ok" else kind_of(f, kind, error, line)
+        if code is None:
+            code = succeeded[f] = kind_of(f, kind, None, line)
         started = what[found]
         what[found] = code
-        if kinds.get((f, "info", None)) != started:
+        if invoked.get(f) != started:
             was = lines[call_at[found]]
             raise malformed(
                 f"process {process} completes '{f}', but line {was} invoked something else", line
@@ -229,7 +234,7 @@ def pair(  # noqa: C901, PLR0912, PLR0915 - one loop over millions of lines: cal
                 evidence[found] = event.evidence
 
     for f, line in nemesis_functions.items():
-        if f in client_functions:
+        if f in invoked:
             raise malformed(
                 f"process {NEMESIS} performs '{f}', as clients do: the name is reserved", line
             )

@@ -50,6 +50,7 @@ class _Exact(Line, forbid_unknown_fields=True):
 
 _exact: Final = msgspec.json.Decoder(_Exact)
 _decoder: Final = msgspec.json.Decoder(Line)
+_raw: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _encoder: Final = msgspec.json.Encoder()
 
 
@@ -90,7 +91,7 @@ def _events(source: Source, data: bytes, end: int, at: int, line: int) -> Rows:
             events is not None
             and len(events) == block.count(b"\n") + (block[-1:] != b"\n")
             and b"\r" not in block
-            and not (_TWICE.search(block) and any(map(_twice, block.split(b"\n"))))
+            and not (_may_have_twice(block) and any(map(_twice, block.split(b"\n"))))
         ):
             yield from enumerate(events, line)
             line += len(events)
@@ -99,12 +100,25 @@ def _events(source: Source, data: bytes, end: int, at: int, line: int) -> Rows:
             line += block.count(b"\n")
 
 
-def _decoded(decoder: msgspec.json.Decoder[Any], block: bytes) -> list[Line] | None:
+def _decoded(decoder: msgspec.json.Decoder[Any], block: bytes) -> list[Any] | None:
     try:
-        lines: list[Line] = decoder.decode_lines(block)
+        lines: list[Any] = decoder.decode_lines(block)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     return lines
+
+
+def _may_have_twice(block: bytes) -> bool:
+    """Return whether some line of a block may have a field twice: quicker than to ask each line.
+
+    There are as many colons behind quotes as fields, if none is twice and none holds more of them.
+    """
+    lines = _decoded(_raw, block) if b" :" not in block and b"\t:" not in block else None
+    if lines is not None:
+        within = sum(bytes(line["evidence"]).count(b'":') for line in lines if "evidence" in line)
+        if block.count(b'":') == sum(map(len, lines)) + within:
+            return False
+    return bool(_TWICE.search(block))
 
 
 def _twice(text: bytes) -> str | None:
@@ -125,9 +139,8 @@ def _twice(text: bytes) -> str | None:
 
 def _unknown(block: bytes) -> list[str]:
     """Return the fields of a block that no line has."""
-    try:
-        lines = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode_lines(block)
-    except msgspec.MsgspecError:
+    lines = _decoded(_raw, block)
+    if lines is None:
         return ["one that is not UTF-8"]
     return sorted({name for line in lines for name in line}.difference(Line.__struct_fields__))
 

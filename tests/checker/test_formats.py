@@ -61,6 +61,25 @@ def test_a_field_that_comes_again_within_a_value_is_not_there_twice() -> None:
     assert op.value == {"value": 1, "key": [{"f": 2}], "f": '"key":'}
 
 
+@pytest.mark.parametrize("space", ["", " ", "\t"])
+@pytest.mark.parametrize(
+    ("fields", "name"),
+    [
+        ('"process":1,"type":"invoke","f":"read"%s', "process"),
+        ('"type":"invoke","f":"read"%s,"value":null,"value":2', "value"),
+        ('"type":"invoke","f":"read","evidence":{"node":"n1"}%s,"f":"write"', "f"),
+        ('"type":"invoke","f":"\\u0022:"%s,"time":1,"time":1', "time"),
+    ],
+)
+def test_a_field_that_is_there_twice_is_refused_among_many_lines(
+    fields: str, name: str, space: str
+) -> None:
+    line = '{"process":0,' + fields.replace("%s", f',"key"{space}:null') + "}"
+    told = refused(f"{W}\n{OK}\n{line}\n".encode())
+    assert told.line == 3
+    assert told.sentence == f"'{name}' is there twice"
+
+
 def test_lenient_skips_what_cannot_be_read_and_says_so() -> None:
     history = formats.read(f"{W}\n{{oops\n{OK}\n".encode(), name="h", format="jsonl", lenient=True)
     assert len(history) == 1
