@@ -64,7 +64,7 @@ def test_the_workload_of_the_page_runs_once_its_steps_are_made(tree: Path) -> No
     shutil.copy(ROOT / "docs/examples/beacon.py", tree / "harness/run/beacon.py")
     put(tree / "harness/plan/plan.py", '    LOCK = "lock"', name)
     workloads = tree / "harness/run/workloads.py"
-    put(workloads, "from targets.catalog import find\n", "from .beacon import Beacon")
+    put(workloads, "from targets.catalog import mode\n", "from .beacon import Beacon")
     put(workloads, 'claims=("grants", "expiries", "refused-tokens"),\n        ),', row)
     assert lantern(tree, "list", "workloads")["workloads"][-1]["name"] == "beacon"
     asked = ("--on", "sim", "--workload", "beacon", "--seed", "1", "--time", "5")
